@@ -105,7 +105,7 @@ fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(&findings))
 }
 
-fn show(arguments: &Arguments, paper: &dyn Paper, plan: &Plan, findings: &Findings) -> anyhow::Result<()> {
+fn show(arguments: &Arguments, paper: &Paper, plan: &Plan, findings: &Findings) -> anyhow::Result<()> {
     let document = document(paper, plan, findings);
     if arguments.json {
         print(&(serde_json::to_string_pretty(&outcome(paper, findings))? + "\n"))?;

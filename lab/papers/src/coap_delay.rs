@@ -13,10 +13,10 @@ use thinair_rohc::{
 use exchange::{BLOCKS, Case, ROOM, Ready};
 use instructions::SIDES;
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper};
 
-pub(crate) const PAPER: Declared = declared!("coap-delay", "coap_delay", measure);
+pub(crate) const PAPER: Paper = declared!("coap-delay", "coap_delay", measure);
 
 /// Rounds by the clock.
 const ROUNDS: usize = 1_000;
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::form::Published;
-    use crate::paper::{Findings, Paper, Plan};
+    use crate::paper::{Findings, Plan};
     use crate::row::Row;
     use crate::traffic::{self, Kind, Version};
 

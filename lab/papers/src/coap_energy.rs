@@ -10,13 +10,13 @@ use thinair_link::energy::{self, Energy, Radio, Spent};
 use exchange::{Course, EXCHANGES, Exchange, Scheme};
 use radios::{RADIOS, Versus};
 
-use crate::form::{Declared, Figures, Named, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Named, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 use crate::sweep::sweep;
 use crate::traffic::Version;
 
-pub(crate) const PAPER: Declared = declared!("coap-energy", "coap_energy", measure);
+pub(crate) const PAPER: Paper = declared!("coap-energy", "coap_energy", measure);
 
 /// Totals by the names that they have in ids.
 const TOTALS: [Named<Spent, Energy>; 4] = [
@@ -143,7 +143,7 @@ mod tests {
     use thinair_wire::time::Instant;
 
     use super::*;
-    use crate::paper::{Findings, Paper, Plan};
+    use crate::paper::{Findings, Plan};
     use crate::row::Row;
 
     fn found(seed: u64, threads: usize) -> Findings {

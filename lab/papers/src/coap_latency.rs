@@ -15,12 +15,12 @@ use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::form::{Declared, Figures, Named, Run, Vars, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Named, Run, Vars, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
-pub(crate) const PAPER: Declared = declared!("coap-latency", "coap_latency", measure);
+pub(crate) const PAPER: Paper = declared!("coap-latency", "coap_latency", measure);
 
 /// What is measured of a run, by the names that it has in ids.
 const METRICS: [Named<Sample>; 7] = [

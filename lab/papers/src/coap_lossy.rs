@@ -8,11 +8,11 @@ use thinair_lab::Summary;
 
 use cell::Sample;
 
-use crate::form::{Declared, Figures, Named, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Named, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 
-pub(crate) const PAPER: Declared = declared!("coap-lossy", "coap_lossy", measure);
+pub(crate) const PAPER: Paper = declared!("coap-lossy", "coap_lossy", measure);
 
 /// Exchanges of a run of the paper's.
 const TWENTY: usize = 20;

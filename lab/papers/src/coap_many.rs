@@ -6,11 +6,11 @@ use thinair_lab::Summary;
 
 use cell::Sample;
 
-use crate::form::{Declared, Figures, Named, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Named, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 
-pub(crate) const PAPER: Declared = declared!("coap-many", "coap_many", measure, without published);
+pub(crate) const PAPER: Paper = declared!("coap-many", "coap_many", measure, without published);
 
 /// Figures of a run, by the names that they have in ids.
 const FIGURES: [Named<Sample>; 13] = [

@@ -11,14 +11,13 @@ use thinair_rohc::Mode;
 use condition::impairments;
 use run::{Count, Job, Policy, simulate};
 
-use crate::form::{Declared, Figures, Run, Vars, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, Vars, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 use crate::sweep::Cell;
 use crate::traffic::{Kind, Version};
 
-pub(crate) const PAPER: Declared =
-    declared!("coap-robustness", "coap_robustness", measure, without published);
+pub(crate) const PAPER: Paper = declared!("coap-robustness", "coap_robustness", measure, without published);
 
 /// A quick run has so many packets less, and spares these at the start, which nothing happens to.
 const QUICK: u64 = 50;

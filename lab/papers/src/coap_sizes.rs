@@ -8,10 +8,10 @@ mod table;
 
 use thinair_rohc::{Compressor, Decompressor};
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper};
 
-pub(crate) const PAPER: Declared = declared!("coap-sizes", "coap_sizes", measure);
+pub(crate) const PAPER: Paper = declared!("coap-sizes", "coap_sizes", measure);
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     table::measure(run, figures)?;

@@ -10,12 +10,12 @@ use cell::{Cell, Place, Version, Way};
 use summary::Summary;
 use thinair_rohc::ProfileId;
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::{Error, Plan, Progress};
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper, Plan, Progress};
 use crate::row::Bar;
 
-pub(crate) const PAPER: Declared =
-    Declared { is_real_time: true, ..declared!("coap-tunnel-rtt", "coap_tunnel_rtt", measure) };
+pub(crate) const PAPER: Paper =
+    Paper { is_real_time: true, ..declared!("coap-tunnel-rtt", "coap_tunnel_rtt", measure) };
 
 /// Round trips in a cell of the paper.
 const COUNT: f64 = 20.0;

@@ -16,32 +16,19 @@ use serde::Deserialize;
 pub(crate) use figures::{Figures, Published};
 pub(crate) use vars::Vars;
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::paper::{Error, Findings, Plan, Progress};
 use crate::sweep::{Cell, Samples, repeat};
-
-/// A paper in this form.
-pub(crate) struct Declared {
-    pub(crate) name: &'static str,
-    /// `paper.md`.
-    pub(crate) words: &'static str,
-    /// `plan.toml`.
-    pub(crate) plan: &'static str,
-    /// `published.csv`, empty if there is none.
-    pub(crate) published: &'static str,
-    pub(crate) is_real_time: bool,
-    pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
-}
 
 /// A paper whose files are in the folder of that name.
 macro_rules! declared {
     ($name:literal, $folder:literal, $measure:path) => {
-        $crate::form::Declared {
+        $crate::paper::Paper {
             published: include_str!(concat!($folder, "/published.csv")),
             ..$crate::form::declared!($name, $folder, $measure, without published)
         }
     };
     ($name:literal, $folder:literal, $measure:path, without published) => {
-        $crate::form::Declared {
+        $crate::paper::Paper {
             name: $name,
             words: include_str!(concat!($folder, "/paper.md")),
             plan: include_str!(concat!($folder, "/plan.toml")),
@@ -77,30 +64,6 @@ impl Run<'_> {
     }
 }
 
-impl Paper for Declared {
-    fn about(&self) -> About {
-        About::read(self.name, self.words)
-    }
-
-    fn is_real_time(&self) -> bool {
-        self.is_real_time
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let (form, published) = self.read()?;
-        let mut figures = Figures::default();
-        (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
-        form.findings(figures, &published)
-    }
-}
-
-impl Declared {
-    /// What is written of it.
-    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
-        Ok((Form::read(self.plan)?, Published::read(self.published)?))
-    }
-}
-
 /// A plan as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -131,7 +94,7 @@ struct CellForm {
 }
 
 impl Form {
-    fn read(text: &str) -> Result<Self, Error> {
+    pub(crate) fn read(text: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| Error::Form(error.to_string()))
     }
 

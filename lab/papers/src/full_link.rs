@@ -12,12 +12,12 @@ mod tunnel;
 use cell::{Condition, Scenario};
 use flow::{HEADERS, Sample};
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 use crate::sweep::{Cell, Samples};
 
-pub(crate) const PAPER: Declared = declared!("full-link", "full_link", measure, without published);
+pub(crate) const PAPER: Paper = declared!("full-link", "full_link", measure, without published);
 
 /// Octets that 28 octets of headers become in the bar.
 const COMPRESSED: f64 = 4.0;

@@ -48,18 +48,18 @@ pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
 pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
-pub const PAPERS: &[&dyn Paper] = &[
-    &coap_delay::PAPER,
-    &coap_energy::PAPER,
-    &coap_latency::PAPER,
-    &coap_lossy::PAPER,
-    &coap_many::PAPER,
-    &coap_robustness::PAPER,
-    &coap_sizes::PAPER,
-    &coap_tunnel_rtt::PAPER,
-    &full_link::PAPER,
-    &ntn_voice::PAPER,
-    &transports::PAPER,
-    &tssa::PAPER,
-    &ule_throughput::PAPER,
+pub const PAPERS: &[Paper] = &[
+    coap_delay::PAPER,
+    coap_energy::PAPER,
+    coap_latency::PAPER,
+    coap_lossy::PAPER,
+    coap_many::PAPER,
+    coap_robustness::PAPER,
+    coap_sizes::PAPER,
+    coap_tunnel_rtt::PAPER,
+    full_link::PAPER,
+    ntn_voice::PAPER,
+    transports::PAPER,
+    tssa::PAPER,
+    ule_throughput::PAPER,
 ];

@@ -8,11 +8,11 @@ use thinair_rohc::Mode;
 
 use call::{Call, PHASES, Tally, calls};
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 
-pub(crate) const PAPER: Declared = declared!("ntn-voice", "ntn_voice", measure, without published);
+pub(crate) const PAPER: Paper = declared!("ntn-voice", "ntn_voice", measure, without published);
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     let phases = if run.plan.quick { 4 } else { PHASES };

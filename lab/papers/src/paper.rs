@@ -6,19 +6,35 @@ use thinair_report::Section;
 use thinair_rohc::{ChannelError, CompressError};
 
 use crate::PAPERS;
+use crate::form::{Figures, Form, Published, Run};
 use crate::row::Row;
 
 /// Told now and then how far a run is: steps done, steps in all.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// A published evaluation that can be run again.
-pub trait Paper: Sync {
+#[derive(Debug)]
+pub struct Paper {
+    pub(crate) name: &'static str,
+    /// `paper.md`.
+    pub(crate) words: &'static str,
+    /// `plan.toml`.
+    pub(crate) plan: &'static str,
+    /// `published.csv`, empty if there is none.
+    pub(crate) published: &'static str,
+    pub(crate) is_real_time: bool,
+    pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
+}
+
+impl Paper {
     /// What it is, and what was claimed.
-    fn about(&self) -> About;
+    pub fn about(&self) -> About {
+        About::read(self.name, self.words)
+    }
 
     /// Whether there is nothing but what is measured in real time, so that a quick run measures that, too.
-    fn is_real_time(&self) -> bool {
-        false
+    pub fn is_real_time(&self) -> bool {
+        self.is_real_time
     }
 
     /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
@@ -26,7 +42,17 @@ pub trait Paper: Sync {
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error>;
+    pub fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
+        let (form, published) = self.read()?;
+        let mut figures = Figures::default();
+        (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
+        form.findings(figures, &published)
+    }
+
+    /// What is written of it.
+    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
+        Ok((Form::read(self.plan)?, Published::read(self.published)?))
+    }
 }
 
 /// The words of an evaluation: its `paper.md`.
@@ -171,8 +197,8 @@ pub enum Error {
 }
 
 /// The paper of that name.
-pub fn by_name(name: &str) -> Option<&'static dyn Paper> {
-    PAPERS.iter().copied().find(|paper| paper.about().name == name)
+pub fn by_name(name: &str) -> Option<&'static Paper> {
+    PAPERS.iter().find(|paper| paper.name == name)
 }
 
 #[cfg(test)]
@@ -195,6 +221,15 @@ mod tests {
             for part in [&about.claim, &about.method, &about.theirs, &about.why_different] {
                 assert!(!part.is_empty(), "{}", about.name);
             }
+        }
+    }
+
+    #[test]
+    fn plans_of_full_runs_have_cells_that_can_be_told_apart() {
+        for paper in PAPERS {
+            let (form, _) = paper.read().expect("it is written well");
+            let [quick, full] = [true, false].map(|quick| form.cells(quick).expect("variables are there"));
+            assert!(quick.len() <= full.len() && full.iter().all(|cell| cell.runs > 0), "{}", paper.name);
         }
     }
 }

@@ -165,7 +165,7 @@ pub struct Outcome<'f> {
 }
 
 /// The findings of a paper, to be serialised.
-pub fn outcome<'f>(paper: &dyn Paper, findings: &'f Findings) -> Outcome<'f> {
+pub fn outcome<'f>(paper: &Paper, findings: &'f Findings) -> Outcome<'f> {
     Outcome { schema: SCHEMA, paper: paper.about().name, rows: &findings.rows }
 }
 

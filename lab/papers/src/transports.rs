@@ -22,12 +22,12 @@ use thinair_analyze::exchange::Exchange;
 
 use cell::{Cell, FULL, Link, Options, QUICK, Scale, USUAL, sites};
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::{Error, Plan, Progress};
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper, Plan, Progress};
 use crate::row::Bar;
 
-pub(crate) const PAPER: Declared =
-    Declared { is_real_time: true, ..declared!("transports", "transports", measure) };
+pub(crate) const PAPER: Paper =
+    Paper { is_real_time: true, ..declared!("transports", "transports", measure) };
 
 /// What a client process took of the link.
 #[derive(Clone, Copy, Debug, Default)]

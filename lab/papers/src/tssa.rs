@@ -7,12 +7,12 @@ use thinair_lab::Summary;
 
 use cell::{Sample, Setting};
 
-use crate::form::{Declared, Figures, Named, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Named, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
-pub(crate) const PAPER: Declared = declared!("tssa", "tssa", measure);
+pub(crate) const PAPER: Paper = declared!("tssa", "tssa", measure);
 
 /// Sizes of which the best is what others are held against.
 const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
@@ -42,7 +42,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         }
     }
     checks(run, figures)?;
-    for vars in cells.iter().map(|cell| &cell.vars) {
+    for vars in cells.iter().map(|cell| &cell.vars).filter(|vars| !vars.has("steps")) {
         let at = || vars.expand("{setting}/{rate}");
         match vars.text("control")? {
             "adaptive" if vars.has("compared") => {

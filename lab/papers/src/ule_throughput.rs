@@ -14,11 +14,11 @@ use put::Put;
 use real::Measured;
 use simulate::{FULL, Found, Job, QUICK, SCHEDULE, Scale};
 
-use crate::form::{Declared, Figures, Run, declared};
-use crate::paper::Error;
+use crate::form::{Figures, Run, declared};
+use crate::paper::{Error, Paper};
 use crate::sweep::sweep;
 
-pub(crate) const PAPER: Declared = declared!("ule-throughput", "ule_throughput", measure);
+pub(crate) const PAPER: Paper = declared!("ule-throughput", "ule_throughput", measure);
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     measure_jobs(run, if run.plan.quick { QUICK } else { FULL }, simulate::jobs(), figures)

@@ -12,7 +12,7 @@ const RECORD: &str = include_str!("quick.txt");
 
 /// What the record says of a paper: rows, a digest of them, and the ids of those that miss their bars. Figures by the clock of the
 /// machine do not count; others count to nine digits, so that no library for powers decides.
-fn recorded(paper: &dyn Paper) -> String {
+fn recorded(paper: &Paper) -> String {
     let plan = Plan { quick: true, threads: 2, ..Plan::default() };
     let findings = paper.run(&plan, &|_, _| ()).expect("it runs");
     let page = document(paper, &plan, &findings).to_html();
@@ -57,6 +57,6 @@ fn digest(text: &str) -> u64 {
 
 #[test]
 fn quick_runs_have_the_figures_of_the_record() {
-    let found: String = PAPERS.iter().map(|paper| recorded(*paper)).collect();
+    let found: String = PAPERS.iter().map(|paper| recorded(paper)).collect();
     assert!(found == RECORD, "{found}");
 }

@@ -6,7 +6,7 @@ use thinair_report::{Document, Style};
 use thinair_rohc::ProfileId;
 
 use super::*;
-use crate::paper::{Findings, Paper};
+use crate::paper::Findings;
 
 /// Round trips about `time` ms in every cell, longer by `of` of the way.
 fn measured(place: Place, time: f64, of: impl Fn(Way) -> f64) -> Measured {

@@ -4,7 +4,6 @@ use thinair_analyze::exchange::Exchange;
 
 use super::cell::{Link, Options, Service, Temper};
 use super::*;
-use crate::paper::Paper;
 
 fn served(service: Service, downloads: &[Option<u64>]) -> Served {
     let cell = Cell { service, link: Link::Slow, options: Options::Lean, size: 10, temper: Temper::Warm };
