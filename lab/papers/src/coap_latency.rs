@@ -5,13 +5,13 @@ use core::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Rfc6298Config, Transmission};
 use thinair_coap::{Config, Limits, Request, Timing};
-use thinair_lab::Summary;
-use thinair_lab::network::{Pace, Requests, Scenario, Transport};
-use thinair_lab::plan::Sample;
-use thinair_lab::tcp;
 use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, CoDelConfig, Discipline, Jitter, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_simulation::Summary;
+use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::plan::Sample;
+use thinair_simulation::tcp;
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;

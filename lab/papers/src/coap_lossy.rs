@@ -4,7 +4,7 @@ mod cell;
 #[cfg(test)]
 mod tests;
 
-use thinair_lab::Summary;
+use thinair_simulation::Summary;
 
 use cell::Sample;
 

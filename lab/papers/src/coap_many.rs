@@ -2,7 +2,7 @@
 
 mod cell;
 
-use thinair_lab::Summary;
+use thinair_simulation::Summary;
 
 use cell::Sample;
 

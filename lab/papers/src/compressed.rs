@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use thinair_lab::emulator::RohcChannel;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh};
+use thinair_simulation::emulator::RohcChannel;
 
 use crate::paper::Error;
 

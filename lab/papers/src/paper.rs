@@ -174,13 +174,13 @@ pub enum Error {
     Form(String),
     /// A run in virtual time cannot be.
     #[error("a run of the evaluation cannot be")]
-    Broadcast(#[from] thinair_lab::broadcast::Error),
+    Broadcast(#[from] thinair_simulation::broadcast::Error),
     /// A tunnel cannot be as the evaluation has it.
     #[error("a tunnel of the evaluation cannot be: {0}")]
     Tunnel(String),
     /// The headers of a stack are not what they have to be.
     #[error("headers of the evaluation do not repeat")]
-    HeaderCycle(#[from] thinair_lab::HeaderCycleError),
+    HeaderCycle(#[from] thinair_simulation::HeaderCycleError),
     /// The system refused something that a run in real time needs.
     #[cfg(target_os = "linux")]
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thinair_lab::{Step, Summary, work};
+use thinair_simulation::{Step, Summary, work};
 
 use crate::form::{Figures, Vars};
 use crate::paper::{Error, Plan, Progress};

@@ -3,7 +3,7 @@
 mod cell;
 mod model;
 
-use thinair_lab::Summary;
+use thinair_simulation::Summary;
 
 use cell::{Sample, Setting};
 

@@ -6,8 +6,8 @@ mod put;
 mod real;
 mod simulate;
 
-use thinair_lab::{Stack, header_cycle};
 use thinair_rohc::Refresh;
+use thinair_simulation::{Stack, header_cycle};
 
 use model::HeaderSizes;
 use put::Put;

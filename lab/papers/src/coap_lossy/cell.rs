@@ -4,14 +4,14 @@ use core::time::Duration;
 
 use thinair_coap::congestion::Algorithm;
 use thinair_coap::{Config, Request, Timing};
-use thinair_lab::emulator::Totals;
-use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
 use thinair_link::energy::{CC2538, CORTEX_M3, Usage};
 use thinair_link::{
     BitErrorModel, Direction, Duplex, GilbertElliott, Integrity, LinkModel, LossModel, LossUnit, MeanBurst,
     Probability,
 };
 use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
+use thinair_simulation::emulator::Totals;
+use thinair_simulation::network::{Outcome, Pace, Requests, Scenario, Transport};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;

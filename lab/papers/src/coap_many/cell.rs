@@ -4,13 +4,13 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::{BinaryHeap, VecDeque};
 
-use thinair_lab::csma::{
+use thinair_link::energy::{CC2538, CORTEX_M3, Energy, Spent};
+use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_simulation::csma::{
     AccessFailure, BitErrorRate, Compression, Config, Counters, Forwarding, Framing, MacConfig, Network,
     Topology, address,
 };
-use thinair_lab::{Purpose, Stream, Streams};
-use thinair_link::energy::{CC2538, CORTEX_M3, Energy, Spent};
-use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_simulation::{Purpose, Stream, Streams};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;

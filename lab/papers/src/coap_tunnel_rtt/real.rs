@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use thinair_lab::load::{Hosts, INTERFACE, LoadError, forward};
-use thinair_lab::{Purpose, Streams};
 use thinair_os::{Interface, Namespace, Route, Waker, clock};
+use thinair_simulation::load::{Hosts, INTERFACE, LoadError, forward};
+use thinair_simulation::{Purpose, Streams};
 use thinair_tunnel::status::socket::ask;
 use thinair_tunnel::status::{Side, Status, Way as Counted};
 
@@ -257,7 +257,7 @@ impl Site {
             Place::Veth => version.hosts(OUTSIDE).0[host],
             Place::Link => {
                 let side = thinair_link::Side::ALL[host];
-                let [four, six] = thinair_lab::emulator::addresses(side).map(|(address, _)| address);
+                let [four, six] = thinair_simulation::emulator::addresses(side).map(|(address, _)| address);
                 if version == Version::V4 { four } else { six }
             }
         }

@@ -1,8 +1,8 @@
 //! ROHC directly on the link, as in `thinair link run --rohc`.
 
-use thinair_lab::emulator::Engine;
 use thinair_link::Side;
 use thinair_rohc::{ProfileSet, Refresh};
+use thinair_simulation::emulator::Engine;
 use thinair_wire::time::Instant;
 
 use super::cell::{Run, Way};

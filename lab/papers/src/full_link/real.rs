@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use thinair_capture::Reader;
-use thinair_lab::load::Hosts;
 use thinair_os::Namespace;
 use thinair_rohc::Mode;
+use thinair_simulation::load::Hosts;
 use thinair_wire::time::Instant;
 
 use super::cell::{Carrier, RATE, Scenario, Way};
@@ -75,7 +75,7 @@ pub(super) fn measure(
     children.start_link(hosts, folder, program, &link)?;
 
     let (receiver, interface) = match scenario.carrier {
-        Carrier::Link => (outside()[1].to_string(), thinair_lab::load::INTERFACE),
+        Carrier::Link => (outside()[1].to_string(), thinair_simulation::load::INTERFACE),
         Carrier::Udp | Carrier::Ule => {
             start_tunnel(&mut children, hosts, folder, program, scenario.carrier, mode)?;
             (TUNNEL_ADDRESSES[1].to_owned(), TUNNEL)
@@ -125,7 +125,7 @@ pub(super) fn measure(
 
 /// IPv4 addresses of both ends of the link.
 fn outside() -> [IpAddr; 2] {
-    thinair_link::Side::ALL.map(|side| thinair_lab::emulator::addresses(side)[0].0)
+    thinair_link::Side::ALL.map(|side| thinair_simulation::emulator::addresses(side)[0].0)
 }
 
 /// Starts both ends of a tunnel through the link.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thinair_lab::network::fetch::{Close, Fetch, Round, Rounds, Service};
+use thinair_simulation::network::fetch::{Close, Fetch, Round, Rounds, Service};
 
 use super::Range;
 use super::cell::{self, Link};

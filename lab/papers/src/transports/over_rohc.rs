@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use thinair_lab::emulator::{RohcChannel, with_mtu};
-use thinair_lab::network::fetch::{Carried, Fetch, Rounds, Service, Stack, TcpOptions};
 use thinair_link::Queue;
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_simulation::emulator::{RohcChannel, with_mtu};
+use thinair_simulation::network::fetch::{Carried, Fetch, Rounds, Service, Stack, TcpOptions};
 
 use super::cell::Link;
 use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, put_times};

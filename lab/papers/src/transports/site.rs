@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use thinair_analyze::exchange::{Passage, measure};
-use thinair_lab::load::{Hosts, LoadError};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
 use thinair_rohc::Ports;
+use thinair_simulation::load::{Hosts, LoadError};
 
 use super::cell::{Cell, Link, Options, Service, Temper};
 use super::http3::{self, Told};
@@ -344,7 +344,7 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
 
 /// The address of a host.
 fn address(side: Side, is_ipv6: bool) -> IpAddr {
-    let [four, six] = thinair_lab::emulator::addresses(side).map(|(address, _)| address);
+    let [four, six] = thinair_simulation::emulator::addresses(side).map(|(address, _)| address);
     if is_ipv6 { six } else { four }
 }
 

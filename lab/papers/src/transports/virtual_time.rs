@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use thinair_lab::network::fetch::{Fetch, Service, Stack, TcpOptions};
 use thinair_link::preset::{ZIGBEE_20K, ZIGBEE_250K};
 use thinair_link::{
     BitErrorModel, GilbertElliott, Integrity, LinkModel, LossModel, MeanBurst, Probability, Queue,
 };
+use thinair_simulation::network::fetch::{Fetch, Service, Stack, TcpOptions};
 
 use super::Range;
 use super::cell::{Link, SIZES};
@@ -61,7 +61,7 @@ pub(super) fn fetch(service: Service, link: Link, size: usize) -> Fetch {
     let (model, mtu) = match link {
         Link::Slow | Link::Frames | Link::Iphc => (ZIGBEE_20K.model, 128),
         Link::Fast => (ZIGBEE_250K.model, 128),
-        Link::Wide => (thinair_lab::emulator::with_mtu(&ZIGBEE_250K.model, 1_280), 1_280),
+        Link::Wide => (thinair_simulation::emulator::with_mtu(&ZIGBEE_250K.model, 1_280), 1_280),
     };
     // As in real time: IoT-HTTP is that of the paper, whose client acknowledges the SYN-ACK at once.
     Fetch { options: OPTIONS, holds: service != Service::IotHttp, ..Fetch::new(service, size, model, mtu) }

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use thinair_lab::Streams;
-use thinair_lab::csma::{
-    AccessFailure, BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Outcome, Point,
-    Topology, Transfer,
-};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_segment::{
     Adaptive, AfterFirstLoss, Dmss, DmssConfig, FastStart, Fixed, Measure, Sizer, Tssa, TssaConfig,
+};
+use thinair_simulation::Streams;
+use thinair_simulation::csma::{
+    AccessFailure, BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Outcome, Point,
+    Topology, Transfer,
 };
 use thinair_wire::time::Instant;
 

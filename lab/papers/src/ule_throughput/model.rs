@@ -1,6 +1,6 @@
 //! Figures that need no run: the paper's equations, exact packing, padding.
 
-use thinair_lab::Stack;
+use thinair_simulation::Stack;
 use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 
 /// Bit/s of whole TS packets: the link from USM to SFC.

@@ -1,7 +1,7 @@
 //! The figures one by one, with their bars.
 
-use thinair_lab::Stack;
-use thinair_lab::broadcast::mesh::Topology;
+use thinair_simulation::Stack;
+use thinair_simulation::broadcast::mesh::Topology;
 use thinair_ule::capacity::{Encapsulation, Filling, Headers};
 
 use super::Results;

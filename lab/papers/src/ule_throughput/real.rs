@@ -29,7 +29,7 @@ pub(super) fn measure(plan: &Plan) -> Result<Vec<Measured>, String> {
 fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
     use super::model::{BITRATE, PAYLOADS};
     use super::simulate::SCHEDULE;
-    use thinair_lab::broadcast::real_time;
+    use thinair_simulation::broadcast::real_time;
 
     let seconds = if plan.quick { 2 } else { 5 };
     let mut measured = Vec::new();

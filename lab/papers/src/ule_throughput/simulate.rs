@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use thinair_lab::Stack;
-use thinair_lab::broadcast::one_way::{self, Compression, Offered};
-use thinair_lab::broadcast::{Carrier, Filling, mesh};
 use thinair_rohc::{Mode, Refresh};
+use thinair_simulation::Stack;
+use thinair_simulation::broadcast::one_way::{self, Compression, Offered};
+use thinair_simulation::broadcast::{Carrier, Filling, mesh};
 use thinair_ule::Since;
 
 use super::model::{BITRATE, PAYLOADS, Way};
