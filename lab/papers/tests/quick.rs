@@ -57,6 +57,6 @@ fn digest(text: &str) -> u64 {
 
 #[test]
 fn quick_runs_have_the_figures_of_the_record() {
-    let found: String = PAPERS.iter().map(|paper| recorded(paper)).collect();
+    let found: String = PAPERS.iter().map(recorded).collect();
     assert!(found == RECORD, "{found}");
 }
