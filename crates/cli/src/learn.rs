@@ -92,7 +92,7 @@ fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     }))
 }
 
-/// What is seen of a flow.
+/// A flow, as far as it was seen.
 #[derive(Debug)]
 struct Seen {
     packets: u64,
@@ -109,7 +109,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Of a packet that the profile could take: UDP, without extension headers and IP options.
+    /// Reads a packet that the profile could take: UDP, without extension headers and IP options.
     fn of(packet: &[u8]) -> Option<Self> {
         let (v6, next, addresses, ports) = match packet.first()? {
             0x45 => (false, *packet.get(9)?, packet.get(12..20)?, packet.get(20..24)?),

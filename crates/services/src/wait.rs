@@ -22,7 +22,7 @@ pub enum Woken {
     TimeLimit,
 }
 
-/// What is waited for, beside a signal and the end of the time for all of it.
+/// A wait for one socket after the other, which a signal ends, and the end of the time for all of them.
 pub struct Waiting<'s> {
     event_loop: EventLoop,
     signals: Option<&'s Signals>,

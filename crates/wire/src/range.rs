@@ -439,7 +439,7 @@ impl<S: Serial> Count<S> {
             && (self.before.is_empty() || self.fits_before(value, k, shift))
     }
 
-    /// Whether `k` bits tell `value` whichever candidate before the newest run the other side holds.
+    /// True if `k` bits tell `value` whichever candidate before the newest run the other side holds.
     #[inline(never)]
     fn fits_before(&self, value: S, k: u32, shift: Shift) -> bool {
         self.before.spans().all(|(low, high)| {

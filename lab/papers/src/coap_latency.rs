@@ -22,7 +22,7 @@ use crate::sweep::Samples;
 
 pub(crate) const PAPER: Paper = declared!("coap-latency", "coap_latency", measure);
 
-/// What is measured of a run, by the names that it has in ids.
+/// Figures of a run, by the names that they have in ids.
 const METRICS: [Named<Sample>; 7] = [
     ("fct", |sample| sample.fct_ms),
     ("crtt", |sample| sample.crtt_ms),
@@ -54,7 +54,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         if let Some(id) = id.strip_suffix("/steady") {
             figures.put(format!("{id}/worst"), mean(of_cell, |sample| sample.worst_ms));
         }
-        // What is learned in the flow before counts its octets, too.
+        // The flow before, in which this one is learned, has octets, too.
         if id.contains("-warm/") {
             figures.put(format!("{id}/octets"), None);
         }
@@ -138,7 +138,7 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
         warm_up: usize::from(cell.has("control.warm")),
         end: Instant::from_millis(3_600_000),
     };
-    // What is left is loss and congestion control.
+    // Loss and congestion control are left.
     if ["steady", "clients", "rtt", "discipline"].into_iter().any(|name| cell.has(name)) {
         scenario.model.a_to_b.jitter = Jitter::default();
         scenario.model.b_to_a.jitter = Jitter::default();
@@ -213,7 +213,7 @@ fn beside_full_queue(scenario: &mut Scenario, codel: bool) {
 
 fn algorithm(name: &str) -> Result<Algorithm, Error> {
     Ok(match name {
-        // What the paper calls RAW.
+        // The paper calls it RAW.
         "raw" => Algorithm::Rfc7252,
         "rfc6298" => Algorithm::Rfc6298(Rfc6298Config::default()),
         // Without a clock granularity, which its draft does not say.

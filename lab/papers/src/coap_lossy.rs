@@ -62,13 +62,13 @@ fn long(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
             _ => None,
         };
     }
-    // Of how many times as long exchanges take uncompressed.
+    // The bar of how many times as long exchanges take uncompressed.
     let Some(at) = id.strip_prefix("uncompressed/").filter(|at| at.ends_with("/1e-3/iid")) else { return };
     let bar = sum.tells().then_some(Bar { min: Some(5.0), max: None });
     figures.put(format!("ratio/{at}"), None).bar = bar;
 }
 
-/// What the runs of 20 exchanges came to, and what 95 % of them lie in.
+/// Results of the runs of 20 exchanges, and the interval in which 95 % of them lie.
 fn of_20(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
     figures.put(format!("{id}/rtt-of-20"), sum.rtt());
     let given_up = sum.give_ups().map(|percent| percent / 100.0 * TWENTY as f64);

@@ -51,7 +51,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Of which each cell counts once, however many packets it had: by their ids.
+/// Means by id, in which each cell counts once, however many packets it had.
 #[derive(Default)]
 struct Means(BTreeMap<String, Vec<f64>>);
 
@@ -87,12 +87,12 @@ fn of_cell(
         figure.bar = Some(Bar { max: Some(most), min: None });
     }
     let in_u_mode = loss.filter(|_| mode == "u");
-    // What the formats let expect of a seed.
+    // The value that the formats let expect of a seed.
     let expected = in_u_mode
         .zip(policy.steady)
         .map(|((rate, burst), format)| expected::wrong(format, packets, rate, burst));
     figure.peer("expected", expected);
-    // What the design was begun with: wrong packets of 60,000, as so many of ours.
+    // The design began with these wrong packets of 60,000; they are scaled to as many as ours.
     let of_sixty_thousand = match in_u_mode.filter(|_| vars.opt("policy") == Some("pt0")) {
         Some((20, 5)) => Some(3_630.0),
         Some((30, 10)) => Some(4_832.0),

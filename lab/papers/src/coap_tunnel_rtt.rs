@@ -102,7 +102,7 @@ impl Measured {
         if let Some(late) = self.late {
             figures.put(format!("late/{place}"), late);
         }
-        // What the paper concludes: differences of two ways.
+        // The conclusions of the paper: differences of two ways.
         for vars in run.form.all(&["conclusion", "version"])? {
             let version = if vars.text("version")? == Version::V4.name() { Version::V4 } else { Version::V6 };
             let [of, to] = [vars.text("conclusion.of")?, vars.text("conclusion.to")?];

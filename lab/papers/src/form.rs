@@ -46,7 +46,7 @@ pub(crate) type Named<S, F = Option<f64>> = (&'static str, fn(&S) -> F);
 /// A look at keys of an axis.
 type Keep = Box<dyn Fn(&str) -> bool>;
 
-/// What a measurement is told.
+/// Input of a measurement.
 pub(crate) struct Run<'r> {
     pub(crate) plan: &'r Plan,
     pub(crate) form: &'r Form,
@@ -89,7 +89,7 @@ struct CellForm {
     runs: [u32; 2],
     /// Weighs a run for the progress, 1 if nothing is said.
     cost: Option<toml::Value>,
-    /// What else the cell is told.
+    /// Further variables of the cell.
     with: BTreeMap<String, toml::Value>,
 }
 

@@ -49,7 +49,7 @@ impl Paper {
         form.findings(figures, &published)
     }
 
-    /// What is written of it.
+    /// Reads its plan and the figures of others.
     pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
         Ok((Form::read(self.plan)?, Published::read(self.published)?))
     }
@@ -64,7 +64,7 @@ pub struct About {
     pub title: &'static str,
     /// Who published what, and where.
     pub source: &'static str,
-    /// What they claim, a paragraph each.
+    /// Their claims, a paragraph each.
     pub claim: Vec<&'static str>,
     /// How it is measured here.
     pub method: Vec<&'static str>,
@@ -75,7 +75,7 @@ pub struct About {
 }
 
 impl About {
-    /// Of a text with the title in its first line, then the source, and a heading for each of the other parts. A paragraph is a line.
+    /// Reads a text with the title in its first line, then the source, and a heading for each of the other parts. A paragraph is a line.
     pub(crate) fn read(name: &'static str, text: &'static str) -> Self {
         let mut about = Self { name, ..Self::default() };
         let mut heading = "";

@@ -164,7 +164,7 @@ impl Measured {
         }
         self.compressed.iter().for_each(|compressed| compressed.put(figures));
         self.kept.iter().for_each(|kept| kept.put(figures));
-        // What the paper concludes, in percent: a figure of one cell, of that of another one.
+        // The conclusions of the paper, in percent: a figure of one cell, of that of another one.
         for vars in run.form.all(&["share"])? {
             let [of, over] = [vars.text("share.of")?, vars.text("share.over")?];
             let share = |of: Option<f64>, over: Option<f64>| Some(of? / over? * 100.0);
@@ -231,7 +231,7 @@ impl Served {
             figures.put_text(format!("shown/{}", cell.id(name)), shown);
             let figure = figures.put(cell.id(name), range.map(|range| range.median));
             if name == "odt" {
-                // What is measured of its time.
+                // A part of its time.
                 let is_download = cell.service.is_download();
                 let words =
                     if is_download { "object download time" } else { "until the acknowledgment has come" };

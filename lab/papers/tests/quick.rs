@@ -10,7 +10,7 @@ use thinair_papers::{PAPERS, Paper, Plan, document, outcome};
 
 const RECORD: &str = include_str!("quick.txt");
 
-/// What the record says of a paper: rows, a digest of them, and the ids of those that miss their bars. Figures by the clock of the
+/// A paper as the record has it: rows, a digest of them, and the ids of those that miss their bars. Figures by the clock of the
 /// machine do not count; others count to nine digits, so that no library for powers decides.
 fn recorded(paper: &Paper) -> String {
     let plan = Plan { quick: true, threads: 2, ..Plan::default() };

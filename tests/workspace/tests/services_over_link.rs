@@ -22,7 +22,7 @@ use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOpti
 struct Case {
     fetch: Fetch,
     service: &'static str,
-    /// Of `thinair-lab fetch`.
+    /// Options of `thinair-lab fetch`.
     options: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// What the link has carried, and what `thinair-lab fetch` told. Where there are cookies, one is fetched before.
+/// Octets that the link has carried, and the output of `thinair-lab fetch`. Where there are cookies, one is fetched before.
 fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
     let TcpOptions { timestamps, sack, window_scaling, cookie } = case.fetch.options;
     let set = [("timestamps", timestamps), ("sack", sack), ("window_scaling", window_scaling)];

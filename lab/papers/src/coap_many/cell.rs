@@ -44,7 +44,7 @@ pub(super) fn run(
         mac: MacConfig {
             access_failure: AccessFailure::Drop,
             queue: QUEUE,
-            // Of those that do not hear each other a sender senses the sink alone.
+            // A sender that hears no other one senses the sink alone.
             sense_range: if is_hidden { 1 } else { 2 },
             ..MacConfig::default()
         },

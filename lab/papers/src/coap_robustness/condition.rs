@@ -11,7 +11,7 @@ use crate::paper::Error;
 /// In percent: packets that are late, or arrive twice.
 const OFTEN: u32 = 10;
 
-/// What a cell's link does: percent lost in bursts (`rate`, `burst`), places that packets are late by (`late`) or that
+/// Impairments of a cell's link: percent lost in bursts (`rate`, `burst`), places that packets are late by (`late`) or that
 /// their copies are (`twice`), bit errors in a million (`ppm`), and whether it checks frames (`crc`).
 pub(super) fn impairments(cell: &Vars) -> Result<Impairments<'static>, Error> {
     let mut impairments = Impairments::default();

@@ -61,7 +61,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
             }
         }
     }
-    // What the CoAP profile leaves of the CoAP header of a GET: its packets beside those of the UDP profile, which leaves all of
+    // Octets that the CoAP profile leaves of the CoAP header of a GET: its packets beside those of the UDP profile, which leaves all of
     // it.
     let [coap, udp] = [ProfileId::Coap2015, ProfileId::Udp].map(|profile| {
         both_halves(profile, Version::V4, run.plan.seed).map(|[get, _]| (get.plain, get.octets("uo-0")))
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::form::Published;
 
-    /// What the paper states: version, half, profile, packets, octets, and what they save in percent.
+    /// Figures of the paper: version, half, profile, packets, octets, and what they save in percent.
     fn stated() -> Vec<(Version, usize, String, String, f64, Option<f64>)> {
         let published = Published::read(include_str!("published.csv")).unwrap();
         let of = published.iter().filter_map(|(id, figure)| {

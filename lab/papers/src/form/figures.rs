@@ -72,7 +72,7 @@ impl Figures {
     }
 }
 
-/// What a line of `published.csv` says: `id,theirs,min,max,PEER…,where`. A field may be empty.
+/// A line of `published.csv`: `id,theirs,min,max,PEER…,where`. A field may be empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PublishedFigure {
     pub(crate) theirs: Option<f64>,

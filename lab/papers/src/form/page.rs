@@ -34,7 +34,7 @@ struct BlockForm {
     text: Option<String>,
     /// The title of a table.
     table: Option<String>,
-    /// What its lines are about.
+    /// Axes of its lines.
     over: Vec<String>,
     column: Vec<ColumnForm>,
     /// Lines that are not one for each combination, instead of the cells of columns.
@@ -254,7 +254,7 @@ impl Shown<'_> {
                     stacked = Some(plot.bar(name, values));
                 } else {
                     let points = points.iter().filter_map(|&(x, y, half)| {
-                        // What did not happen has no place on a logarithmic axis.
+                        // A count of none has no place on a logarithmic axis.
                         let (x, y) = x.zip(y.filter(|y| *y > 0.0 || !form.y.ends_with("; log")))?;
                         Some(Point { x, y, interval: half.map(|half| (y - half, y + half)) })
                     });
@@ -294,7 +294,7 @@ impl Shown<'_> {
         ids.split('|').find_map(|id| self.rows.get(id)).copied()
     }
 
-    /// What `OF ID` or `ID` is.
+    /// The number of `OF ID` or `ID`.
     fn number(&self, text: &str) -> Option<f64> {
         let (of, ids) = text.split_once(' ').unwrap_or(("ours", text));
         self.figure(of, ids)

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use crate::paper::Error;
 
-/// What variables stand for, by their names.
+/// Values of variables, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Vars(BTreeMap<String, String>);
 
 impl Vars {
-    /// The same with a value more; of a table its `key`, and its fields as `name.field`.
+    /// These with a value more; of a table its `key`, and its fields as `name.field`.
     pub(crate) fn with(&self, name: &str, value: &toml::Value) -> Self {
         let mut vars = self.clone();
         match value {
@@ -34,7 +34,7 @@ impl Vars {
         vars
     }
 
-    /// What it stands for.
+    /// The value of a variable.
     ///
     /// # Errors
     /// There is no such variable.
@@ -42,17 +42,17 @@ impl Vars {
         self.opt(name).ok_or_else(|| Error::Form(format!("there is no variable {name}")))
     }
 
-    /// What it stands for, if there is such a variable.
+    /// The value of a variable, if there is one of that name.
     pub(crate) fn opt(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether there is such a variable.
+    /// True if there is a variable of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// What it stands for, as a number or anything else that has such a text.
+    /// The value of a variable, as a number or anything else that has such a text.
     pub(crate) fn parse<T: FromStr>(&self, name: &str) -> Result<T, Error> {
         let text = self.text(name)?;
         text.parse().map_err(|_| Error::Form(format!("{name} cannot be {text}")))

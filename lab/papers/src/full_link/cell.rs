@@ -38,7 +38,7 @@ pub(super) enum Carrier {
     Ule,
 }
 
-/// What the link does beside what the queue drops.
+/// Impairments of the link, drops of the queue apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Condition {
     /// Packets that wait, if there are not [`QUEUE`].

@@ -134,7 +134,7 @@ impl Service {
         }
     }
 
-    /// What `thinair-lab fetch` and `thinair-lab serve` call it; `None` if it is of others.
+    /// Its name for `thinair-lab fetch` and `thinair-lab serve`; `None` if it is of others.
     const fn ours(self) -> Option<&'static str> {
         match self {
             Self::IotHttp | Self::IotHttpHeld => Some("iot-http"),

@@ -40,7 +40,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// What figures 5 to 7 are run with, if the cell has nothing else: selected, see “Why different”.
+    /// The setting of figures 5 to 7, if the cell has no other one: selected, see “Why different”.
     pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
         Ok(Self { hops: number(cell, "setting.hops", 5)?, kib: number(cell, "setting.kib", 512)? })
     }
@@ -86,7 +86,7 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "dmss-told" => dmss(Measure::Told, 0),
         "dmss-segments" => dmss(Measure::Segments, 50),
         "tssa" => tssa(base),
-        // What the paper leaves open of TSSA, each turned once.
+        // Parameters of TSSA that the paper leaves open, each turned once.
         "s-max-3" => tssa(TssaConfig { s_max: 3, ..base }),
         "s-max-5" => tssa(TssaConfig { s_max: 5, ..base }),
         "s-max-20" => tssa(TssaConfig { s_max: 20, ..base }),

@@ -20,7 +20,7 @@ const PARTS: [&str; 3] = ["unc", "cmp", "gain"];
 const DENSE: std::ops::RangeInclusive<u32> = 20..=1_100;
 const EVERY: usize = 4;
 
-/// What is known, and where it goes.
+/// Results, and the figures that they are put into.
 pub(super) struct Put<'p> {
     pub(super) results: &'p Results,
     pub(super) published: &'p Published,
@@ -84,7 +84,7 @@ impl Put<'_> {
         }
     }
 
-    /// What others have found of a payload.
+    /// Figures of others for a payload.
     fn known(&self, whose: &str, payload: u32) -> [Option<f64>; 3] {
         PARTS.map(|name| self.published.theirs(&format!("{whose}/{payload}/{name}")))
     }

@@ -114,7 +114,7 @@ fn gains_are_those_of_their_columns() {
             assert!(((cmp / unc - 1.0) * 100.0 - gain).abs() < 0.04, "{unc} {cmp} {gain}");
         }
     }
-    // What the text says. "2.2 %" are points of the link of 3,500 kbit/s.
+    // From the text. "2.2 %" are points of the link of 3,500 kbit/s.
     let measured = |payload, name| published.theirs(&format!("measured/{payload}/{name}")).unwrap();
     let gain = |payload| (measured(payload, "cmp") / measured(payload, "unc") - 1.0) * 100.0;
     assert!((gain(40) - 11.0).abs() < 0.05 && (gain(120) - 3.4).abs() < 0.05);

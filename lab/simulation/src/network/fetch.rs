@@ -146,7 +146,7 @@ pub struct Fetch {
     pub options: TcpOptions,
     /// How the client ends the connection. By FIN, when the object is there.
     pub close: Close,
-    /// Whether the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair-lab fetch`
+    /// True if the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair-lab fetch`
     /// and `thinair-lab serve` have it with Fast Open. It does.
     pub holds: bool,
     /// Whether acknowledgments of data wait for a second segment from the beginning on, and not only behind the first 16. They do

@@ -63,7 +63,7 @@ pub(super) struct CoapFields {
 }
 
 impl CoapFields {
-    /// Of a context that has received nothing; `None` if the profile is not in this build.
+    /// Fields of a context that has received nothing; `None` if the profile is not in this build.
     pub(super) fn initial() -> Option<Self> {
         let (message_type, code) = Default::default();
         Built::proof().map(|built| Self {
@@ -292,7 +292,7 @@ impl decompress::Context {
 /// Where a CoAP header stands behind a UDP header, as far as CRCs need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoapLayout {
-    pub(super) built: Built,
+    built: Built,
     /// Octets of the header.
     len: u16,
     /// Octets of a changing token.
