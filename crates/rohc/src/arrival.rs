@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{LEAP, Pace, SHORTEST, Stamp, units};
+use crate::pace::{FlowPace, LEAP, SHORTEST, Stamp, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -70,7 +70,7 @@ pub(crate) struct Arrivals {
     last: Stamp,
     /// Packets that were missing then, as in [`Moment`].
     lost: u32,
-    pace: Pace,
+    pace: FlowPace,
     /// Packets since the last one that was verified that were not, and whether the carrier counted when that came.
     failed: u8,
 }
@@ -80,7 +80,7 @@ const COUNTED: u8 = 0x80;
 
 /// Packets that a flow may have had since the last one that was verified, the one that has arrived included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum PassedPackets {
     /// So many at most: the carrier has counted those that are missing.
     AtMost(u32),
     /// About `packets`, `off` more or less: the flow is paced.
@@ -91,7 +91,7 @@ pub(crate) enum Passed {
 
 impl Arrivals {
     /// A flow without packets.
-    pub(crate) const NEW: Self = Self { last: Stamp::NEVER, lost: 0, pace: Pace::NEW, failed: 0 };
+    pub(crate) const NEW: Self = Self { last: Stamp::NEVER, lost: 0, pace: FlowPace::NEW, failed: 0 };
 
     /// Arrival of the last packet that was verified.
     #[inline]
@@ -99,7 +99,7 @@ impl Arrivals {
         self.last.time()
     }
 
-    /// Time since the last packet that was verified, in the units of [`Pace`].
+    /// Time since the last packet that was verified, in the units of [`FlowPace`].
     #[inline]
     fn waited(&self, at: Moment) -> u64 {
         units(at.now.nanos_since(self.last()))
@@ -183,22 +183,22 @@ impl Arrivals {
     }
 
     /// Packets that may have passed.
-    pub(crate) fn passed(&self, at: Moment) -> Passed {
+    pub(crate) fn passed(&self, at: Moment) -> PassedPackets {
         if let Some(missing) = self.missing(at) {
-            return Passed::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
+            return PassedPackets::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
         }
         self.passed_by_clock(at)
     }
 
     /// Packets that may have passed, whatever the carrier counts.
-    pub(crate) fn passed_by_clock(&self, at: Moment) -> Passed {
+    pub(crate) fn passed_by_clock(&self, at: Moment) -> PassedPackets {
         let (gap, waited) = (u64::from(self.pace.gap().max(SHORTEST)), self.waited(at));
         let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
         if self.pace.is_steady() {
             let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
-            return Passed::About { packets: nearest, off: 2 + nearest / 64 };
+            return PassedPackets::About { packets: nearest, off: 2 + nearest / 64 };
         }
-        Passed::Perhaps(packets.saturating_mul(2).saturating_add(2))
+        PassedPackets::Perhaps(packets.saturating_mul(2).saturating_add(2))
     }
 
     /// True if the flow was about as long silent before.

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{Pace, units};
+use crate::pace::{FlowPace, units};
 
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
@@ -17,15 +17,15 @@ const PACKETS_BEHIND_NACK: u8 = 64;
 /// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
 const SMALLEST: u32 = 4;
 
-/// Time by which a link may spread or gather packets, in the units of [`Pace`]: 2 ms, beside a quarter of the time between them.
+/// Time by which a link may spread or gather packets, in the units of [`FlowPace`]: 2 ms, beside a quarter of the time between them.
 const JITTER: u64 = 512;
 
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
-    /// Time of the last packet, in the units of [`Pace`], modulo 2^40, which are 52 days; 0 before the first one.
+    /// Time of the last packet, in the units of [`FlowPace`], modulo 2^40, which are 52 days; 0 before the first one.
     last: [u8; 5],
-    pace: Pace,
+    pace: FlowPace,
     bits: u8,
     /// Packets still to be sent with so many bits.
     left: u8,
@@ -45,7 +45,7 @@ impl Caution {
         u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
     }
 
-    /// Time since the last packet, in the units of [`Pace`].
+    /// Time since the last packet, in the units of [`FlowPace`].
     #[inline]
     pub(crate) fn waited(&self, now: Instant) -> u64 {
         stamp(now).wrapping_sub(self.last()) & 0xFF_FFFF_FFFF

@@ -15,20 +15,20 @@ use thinair_wire::window::CAPACITY;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
-use crate::feedback::{AckType, Feedback, FeedbackError, Form};
+use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
 use crate::profile::{Format, ProfileId, SenderPlace as Place};
 use crate::refresh::Refresh;
 use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
-pub(crate) use crate::storage::Shared;
+pub(crate) use crate::storage::SharedMemory;
 
 pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, RtpDetection};
-use flows::Flows;
-pub(crate) use flows::Key;
+pub(crate) use flows::FlowKey;
+use flows::FlowTable;
 pub use flows::{CompressorContext, FlowLink};
 pub(crate) use outcome::Refused;
-pub(crate) use profile::{Outgoing, SenderContext};
-pub(crate) use worth::Pairs;
+pub(crate) use profile::{OutgoingPacket, SenderContext};
+pub(crate) use worth::HostPairs;
 
 /// Contexts that are looked at for a base, or for one whose flow is over: those that were used last.
 pub(crate) const RECENT: usize = 128;
@@ -91,8 +91,8 @@ impl core::error::Error for CompressError {}
 #[derive(Debug)]
 pub struct Compressor<'m> {
     pub(crate) config: CompressorConfig,
-    pub(crate) flows: Flows<'m>,
-    pub(crate) shared: Shared<'m>,
+    pub(crate) flows: FlowTable<'m>,
+    pub(crate) shared: SharedMemory<'m>,
     /// Groups of packets so far, modulo 256.
     pub(crate) group: u8,
     pub(crate) random: u64,
@@ -108,7 +108,7 @@ impl<'m> Compressor<'m> {
             ..config
         };
         let (places, shared) = memory.into().split();
-        let flows = Flows::new(places, config.channel.contexts(), config.seed, credit(&config));
+        let flows = FlowTable::new(places, config.channel.contexts(), config.seed, credit(&config));
         Self { config, flows, shared, group: 0, random: config.seed }
     }
 
@@ -139,7 +139,7 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let mut outgoing = Outgoing { now, chain: &chain, linked };
+        let mut outgoing = OutgoingPacket { now, chain: &chain, linked };
         Place::compress_packet(self, &mut outgoing, out).unwrap_or(Err(CompressError::NoContexts))
     }
 
@@ -148,10 +148,11 @@ impl<'m> Compressor<'m> {
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let form = self.flows.place(cid).and_then(Place::context).map_or(Form::Rfc3095, SenderContext::form);
+        let form =
+            self.flows.place(cid).and_then(Place::context).map_or(FeedbackForm::Rfc3095, SenderContext::form);
         let feedback = match form {
-            Form::Rfc3095 => Feedback::read(data, space)?,
-            Form::Rfc5225 => {
+            FeedbackForm::Rfc3095 => Feedback::read(data, space)?,
+            FeedbackForm::Rfc5225 => {
                 // A decompressor without context does not know the profile, and asks for one in the general form.
                 let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
                 Feedback::read_rfc5225(data, space)
@@ -180,12 +181,12 @@ impl<'m> Compressor<'m> {
 
     /// The contexts that are in use, by CID.
     pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
-        self.flows.places().filter_map(|(cid, place)| Some(place.context()?.shown(cid)))
+        self.flows.places().filter_map(|(cid, place)| Some(place.context()?.context_state(cid)))
     }
 
     /// The context of a CID, if it is in use.
     pub fn context(&self, cid: Cid) -> Option<ContextState> {
-        Some(self.flows.place(cid)?.context()?.shown(cid))
+        Some(self.flows.place(cid)?.context()?.context_state(cid))
     }
 
     /// Flows that have lost their context to another flow since the start, modulo 2^32: there were more flows than contexts.
@@ -222,7 +223,7 @@ impl<'m> Compressor<'m> {
 
     /// True if the flow of a packet has a context of a profile.
     #[cold]
-    pub(crate) fn has_flow(&self, packet: &Outgoing<'_, '_, '_>) -> bool {
+    pub(crate) fn has_flow(&self, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         Place::has_flow(self, packet)
     }
 

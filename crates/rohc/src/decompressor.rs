@@ -15,15 +15,15 @@ use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::Feedback;
 use crate::mode::Mode;
-use crate::packet::{self, Body, Header, PartsError};
+use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
 use crate::segmentation::{Reassembler, SegmentError};
 pub use crate::storage::DecompressorMemory;
-pub(crate) use crate::storage::Shared;
+pub(crate) use crate::storage::SharedMemory;
 use crate::storage::{BLOCK_OCTETS, Slots};
 
 pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
-pub(crate) use profile::{Incoming, Policy, ReceiverContext, on_failure};
+pub(crate) use profile::{IncomingPacket, NackPolicy, ReceiverContext, on_failure};
 
 /// Feedback that waits to be sent; the oldest goes when more is made than polled.
 const PENDING: usize = 8;
@@ -98,21 +98,22 @@ pub struct DecompressorContext {
     /// No negative acknowledgment goes before; milliseconds, modulo 2^32, or 0.
     quiet_until: u32,
     /// Failing packets since the last negative acknowledgment.
-    unheard: u8,
+    failures_since_nack: u8,
     /// A packet has failed, or was held back, sometime: the channel is not without damage.
     has_failed: bool,
 }
 
 impl DecompressorContext {
     /// Gives the memory of its context back to the channel.
-    pub(crate) fn release(&mut self, shared: &mut Shared<'_>) {
+    pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
         if let Some(context) = self.place.context_mut() {
             context.release(shared);
         }
     }
 
     /// No context.
-    pub const EMPTY: Self = Self { place: Place::Free, quiet_until: 0, unheard: 0, has_failed: false };
+    pub const EMPTY: Self =
+        Self { place: Place::Free, quiet_until: 0, failures_since_nack: 0, has_failed: false };
 }
 
 /// What became of a packet that the decompressor took.
@@ -254,7 +255,7 @@ impl core::error::Error for DecompressError {}
 pub struct Decompressor<'m> {
     pub(crate) config: DecompressorConfig,
     pub(crate) contexts: Slots<'m, DecompressorContext>,
-    pub(crate) shared: Shared<'m>,
+    pub(crate) shared: SharedMemory<'m>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
     moment: Moment,
@@ -312,12 +313,12 @@ impl<'m> Decompressor<'m> {
             return self.header(now, packet, out, linked);
         }
         match packet::parts(packet).map_err(DecompressError::Packet)?.body {
-            Body::Empty => Err(DecompressError::NothingYet),
-            Body::Header(whole) => {
+            PacketBody::Empty => Err(DecompressError::NothingYet),
+            PacketBody::Header(whole) => {
                 self.reassembler.abort();
                 self.header(now, whole, out, linked)
             }
-            Body::Segment { last, octets } => match self.reassembler.add(last, octets) {
+            PacketBody::Segment { last, octets } => match self.reassembler.add(last, octets) {
                 None => Err(DecompressError::NothingYet),
                 Some(Err(error)) => Err(DecompressError::Segment(error)),
                 Some(Ok(len)) => self.reconstructed(now, len, out, linked),
@@ -340,15 +341,17 @@ impl<'m> Decompressor<'m> {
     pub fn dissect<'p>(
         &self,
         packet: &'p [u8],
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<(Cid, ProfileId, Format)> {
-        let Ok(packet::Parts { body: Body::Header(whole), .. }) = packet::parts(packet) else { return None };
-        let header = Header::read(whole, self.config.channel.cids())?;
+        let Ok(packet::Parts { body: PacketBody::Header(whole), .. }) = packet::parts(packet) else {
+            return None;
+        };
+        let header = PacketHeader::read(whole, self.config.channel.cids())?;
         let held = &self.contexts.get(header.cid.index())?.place;
         let named = self.named_profile(&header);
         let new = named.filter(|named| held.profile() != Some(*named)).map(Place::new);
         let place = new.as_ref().unwrap_or(held);
-        let format = place.dissect(&header, &self.config, &self.shared, &mut tell)?;
+        let format = place.dissect(&header, &self.config, &self.shared, &mut on_field)?;
         Some((header.cid, place.profile()?, format))
     }
 
@@ -356,7 +359,7 @@ impl<'m> Decompressor<'m> {
     pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
         let cids = (0..).map_while(Cid::new);
         cids.zip(self.contexts.iter())
-            .filter_map(|(cid, slot)| Some(slot.place.context()?.shown(cid, &self.config)))
+            .filter_map(|(cid, slot)| Some(slot.place.context()?.context_state(cid, &self.config)))
     }
 
     /// Octets of memory for one context, without extension headers, and for a block of those.
@@ -376,7 +379,7 @@ impl<'m> Decompressor<'m> {
         let reassembler = core::mem::replace(&mut self.reassembler, Reassembler::new(Slots::Lent(&mut [])));
         let whole = reassembler.packet(len);
         let result = match packet::parts(whole) {
-            Ok(packet::Parts { feedback, body: Body::Header(header) })
+            Ok(packet::Parts { feedback, body: PacketBody::Header(header) })
                 if feedback.octets().is_empty() && header.len() == whole.len() =>
             {
                 self.header(now, header, out, linked)
@@ -394,7 +397,7 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        let header = Header::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
+        let header = PacketHeader::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
         let cid = header.cid;
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
@@ -405,7 +408,7 @@ impl<'m> Decompressor<'m> {
     }
 
     /// The profile that an IR or IR-DYN packet names.
-    fn named_profile(&self, header: &Header<'_>) -> Option<ProfileId> {
+    fn named_profile(&self, header: &PacketHeader<'_>) -> Option<ProfileId> {
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100 || header.first == 0b1111_1000;
         let low = header.rest.first().filter(|_| is_ir)?;
         self.config.channel.profiles().by_low_octet(*low)
@@ -414,13 +417,13 @@ impl<'m> Decompressor<'m> {
     fn dispatch(
         &mut self,
         at: Moment,
-        header: &Header<'_>,
+        header: &PacketHeader<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, Problem> {
         let cid = header.cid;
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-        let packet = Incoming { at, header, has_failed: slot.has_failed, linked };
+        let packet = IncomingPacket { at, header, has_failed: slot.has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {

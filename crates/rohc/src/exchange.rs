@@ -15,13 +15,13 @@ const OF_A_FLOW: usize = 64;
 
 /// A token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Token {
+pub(crate) struct CoapToken {
     /// Octets behind the token are zero.
     pub(crate) octets: [u8; 8],
     pub(crate) len: u8,
 }
 
-impl Token {
+impl CoapToken {
     /// No token.
     pub(crate) const EMPTY: Self = Self { octets: [0; 8], len: 0 };
 
@@ -81,10 +81,10 @@ pub(crate) struct Linked<'a, 'm> {
 
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange {
+pub struct CoapExchange {
     /// Both endpoints, in the direction of the message.
     flow: u32,
-    token: Token,
+    token: CoapToken,
     block: u32,
     msn: u16,
     pub(crate) message_id: u16,
@@ -94,17 +94,24 @@ pub struct Exchange {
     newest: u32,
 }
 
-impl Exchange {
+impl CoapExchange {
     /// No message.
-    pub const EMPTY: Self =
-        Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0, before: 0, newest: 0 };
+    pub const EMPTY: Self = Self {
+        flow: 0,
+        token: CoapToken::EMPTY,
+        block: NO_BLOCK,
+        msn: 0,
+        message_id: 0,
+        before: 0,
+        newest: 0,
+    };
 
-    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
+    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: CoapToken, block: Option<u32>) -> Self {
         let block = block.unwrap_or(NO_BLOCK);
         Self { flow, token, block, msn, message_id, ..Self::EMPTY }
     }
 
-    pub(crate) fn token(&self) -> Token {
+    pub(crate) fn token(&self) -> CoapToken {
         self.token
     }
 
@@ -122,7 +129,7 @@ impl Exchange {
 /// no longer in a crowd.
 #[derive(Debug)]
 pub struct Exchanges<'m> {
-    ring: Slots<'m, Exchange>,
+    ring: Slots<'m, CoapExchange>,
     /// Places that are used: a power of two, or 0.
     len: usize,
     /// Number of the newest message: the first is 1. Its place is the remainder by the length of the ring.
@@ -133,8 +140,8 @@ impl<'m> Exchanges<'m> {
     /// An empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2` messages
     /// of the other direction, of its flow to the last 32. The number is a parameter of the channel: see
     /// [`places`](Self::places).
-    pub fn new(mut ring: Slots<'m, Exchange>) -> Self {
-        ring.fill(Exchange::EMPTY);
+    pub fn new(mut ring: Slots<'m, CoapExchange>) -> Self {
+        ring.fill(CoapExchange::EMPTY);
         let len = ring.len().checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { ring, len, newest: 0 }
     }
@@ -147,7 +154,7 @@ impl<'m> Exchanges<'m> {
     /// An owned ring of `n` places, rounded down to a power of two.
     #[cfg(feature = "alloc")]
     pub fn owned(n: usize) -> Self {
-        Self::new(Slots::owned(alloc::vec![Exchange::EMPTY; n]))
+        Self::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; n]))
     }
 
     /// An owned ring with as many [`places`](Self::places) as serve a channel; without profile 0x0081 none.
@@ -178,7 +185,7 @@ impl<'m> Exchanges<'m> {
         }
     }
 
-    pub(crate) fn note(&mut self, exchange: Exchange) {
+    pub(crate) fn note(&mut self, exchange: CoapExchange) {
         // 0 is no number.
         let number = self.newest.wrapping_add(1).max(1);
         let chain = self.place(exchange.flow);
@@ -186,41 +193,41 @@ impl<'m> Exchanges<'m> {
         let before = core::mem::replace(&mut head.newest, number);
         let place = self.place(number);
         if let Some(of_message) = self.ring.get_mut(place) {
-            *of_message = Exchange { before, newest: of_message.newest, ..exchange };
+            *of_message = CoapExchange { before, newest: of_message.newest, ..exchange };
             self.newest = number;
         }
     }
 
     /// The newest message with that MSN.
     #[inline]
-    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&Exchange> {
+    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&CoapExchange> {
         self.all_by_msn(flow, msn).next()
     }
 
     /// The messages with that MSN, newest first: MSNs go back with the Message IDs.
     #[inline]
-    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &Exchange> {
+    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
     }
 
     /// The newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end received, and perhaps as many others that were lost.
     #[inline]
-    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&Exchange> {
+    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&CoapExchange> {
         let found = self.certain(flow).find(|exchange| exchange.message_id == message_id);
         found.filter(|found| self.is_newest(found))
     }
 
     /// The newest message with that token, among those that the other end has for certain.
     #[inline]
-    pub(crate) fn by_token(&self, flow: u32, token: &Token) -> Option<&Exchange> {
+    pub(crate) fn by_token(&self, flow: u32, token: &CoapToken) -> Option<&CoapExchange> {
         let found = self.certain(flow).find(|exchange| exchange.token == *token);
         found.filter(|found| self.is_newest(found))
     }
 
     /// Whether its MSN names it, and no newer message.
     #[inline]
-    fn is_newest(&self, exchange: &Exchange) -> bool {
+    fn is_newest(&self, exchange: &CoapExchange) -> bool {
         self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
@@ -232,7 +239,7 @@ impl<'m> Exchanges<'m> {
 
     /// The messages of a flow among the newest `most` of all, newest first.
     #[inline]
-    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &Exchange> {
+    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &CoapExchange> {
         let mut number = self.ring.get(self.place(flow)).map_or(0, |head| head.newest);
         let mut left = most;
         core::iter::from_fn(move || {
@@ -246,7 +253,7 @@ impl<'m> Exchanges<'m> {
     }
 
     #[inline]
-    fn certain(&self, flow: u32) -> impl Iterator<Item = &Exchange> {
+    fn certain(&self, flow: u32) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len / 2).take(OF_A_FLOW / 2)
     }
 }
@@ -260,12 +267,12 @@ mod tests {
 
     #[test]
     fn the_newest_half_is_certain() {
-        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 4]));
+        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 4]));
         for msn in 0..6 {
-            exchanges.note(Exchange::new(7, msn, 100 + msn, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(7, msn, 100 + msn, CoapToken::EMPTY, None));
         }
-        assert_eq!(exchanges.by_message_id(7, 105).map(Exchange::msn), Some(5));
-        assert_eq!(exchanges.by_message_id(7, 104).map(Exchange::msn), Some(4));
+        assert_eq!(exchanges.by_message_id(7, 105).map(CoapExchange::msn), Some(5));
+        assert_eq!(exchanges.by_message_id(7, 104).map(CoapExchange::msn), Some(4));
         assert!(exchanges.by_message_id(7, 103).is_none());
         assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
         assert!(exchanges.by_msn(7, 1).is_none());
@@ -275,12 +282,18 @@ mod tests {
     /// Every message of two flows of one chain among the newest is found, and no other.
     #[test]
     fn a_chain_forgets_what_the_ring_forgets() {
-        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 300]));
+        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 300]));
         assert_eq!(exchanges.len, 256);
         // Two flows of one chain, one message in three, among others.
         let flow = |number: u32| if number.is_multiple_of(3) { 5 + 256 * (number % 2) } else { number };
         for number in 1..2_000_u32 {
-            exchanges.note(Exchange::new(flow(number), number as u16, number as u16, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(
+                flow(number),
+                number as u16,
+                number as u16,
+                CoapToken::EMPTY,
+                None,
+            ));
             let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
             let certain = |looked: u32| exchanges.by_message_id(flow(looked), looked as u16).is_some();
             for looked in number.saturating_sub(400).max(1)..=number {
@@ -298,9 +311,9 @@ mod tests {
         let mut exchanges = Exchanges::owned(64);
         exchanges.newest = u32::MAX - 100;
         for msn in 0..1_000 {
-            exchanges.note(Exchange::new(7, msn, msn, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(7, msn, msn, CoapToken::EMPTY, None));
             for back in 0..msn.min(30) {
-                assert_eq!(exchanges.by_message_id(7, msn - back).map(Exchange::msn), Some(msn - back));
+                assert_eq!(exchanges.by_message_id(7, msn - back).map(CoapExchange::msn), Some(msn - back));
             }
         }
     }

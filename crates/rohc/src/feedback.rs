@@ -31,7 +31,7 @@ mod option {
 
 /// The format of a FEEDBACK-2 element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FeedbackForm {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
@@ -40,7 +40,7 @@ pub enum Form {
     Rfc5225,
 }
 
-/// One feedback element, as the RFC 3095 family understands it; with [`Form::Rfc5225`], as profile 0x0081 does.
+/// One feedback element, as the RFC 3095 family understands it; with [`FeedbackForm::Rfc5225`], as profile 0x0081 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     /// The context that it speaks of.
@@ -66,7 +66,7 @@ pub struct Feedback {
     /// LOSS: longest loss event, in packets. Of profile 0x0081: packets lost since the last report.
     pub loss: Option<u8>,
     /// How it is written.
-    pub form: Form,
+    pub form: FeedbackForm,
 }
 
 /// Why feedback is ignored: the peer, or the link.
@@ -130,7 +130,7 @@ impl Feedback {
             clock: None,
             jitter: None,
             loss: None,
-            form: Form::Rfc3095,
+            form: FeedbackForm::Rfc3095,
         }
     }
 
@@ -140,7 +140,7 @@ impl Feedback {
             DecompressorState::Nc => (0, 0),
             DecompressorState::Sc | DecompressorState::Fc => (u32::from(msn) & 0x3FFF, 14),
         };
-        Self { sn, sn_bits, mode: None, form: Form::Rfc5225, ..self }
+        Self { sn, sn_bits, mode: None, form: FeedbackForm::Rfc5225, ..self }
     }
 
     /// Reads the data of one element, CID included ([`Elements`](crate::packet::Elements) yields them).
@@ -186,7 +186,7 @@ impl Feedback {
     /// Reads the data of one element in the format of RFC 5225, section 6.9.1, CID included.
     pub fn read_rfc5225(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
         let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let new = |ack| Self { form: Form::Rfc5225, ..Self::new(cid, ack) };
+        let new = |ack| Self { form: FeedbackForm::Rfc5225, ..Self::new(cid, ack) };
         match *body {
             [] => Err(FeedbackError::Truncated),
             [msn] => Ok(Self { sn: u32::from(msn), sn_bits: 8, ..new(AckType::Ack) }),
@@ -232,7 +232,7 @@ impl Feedback {
                 (option::REJECT, []) => self.reject = true,
                 (option::SN_NOT_VALID, []) => sn_valid = false,
                 // RFC 6846, section 8.3.2.3: "2 additional bits of MSN".
-                (option::SN, &[value]) if self.form == Form::Rfc5225 => {
+                (option::SN, &[value]) if self.form == FeedbackForm::Rfc5225 => {
                     self.sn = self.sn << 2 | u32::from(value >> 6);
                     self.sn_bits = 16;
                 }
@@ -302,7 +302,8 @@ impl Feedback {
             && self.mode.is_none()
             && self.sn_bits == 8
             && !(self.protected || self.reject || self.context_memory)
-            && (self.form == Form::Rfc5225 || (self.clock, self.jitter, self.loss) == (None, None, None));
+            && (self.form == FeedbackForm::Rfc5225
+                || (self.clock, self.jitter, self.loss) == (None, None, None));
         if plain {
             put(&[self.sn as u8]);
         } else {
@@ -311,7 +312,7 @@ impl Feedback {
                 AckType::Nack => 1,
                 AckType::StaticNack => 2_u8,
             };
-            if self.form == Form::Rfc5225 {
+            if self.form == FeedbackForm::Rfc5225 {
                 put(&[ack << 6 | (self.sn >> 8) as u8 & 0x3F, self.sn as u8, 0]);
                 let crc_at = self.cid.octets_before(space) + self.cid.octets_inside(space) + 2;
                 if self.sn_bits == 0 {
@@ -415,7 +416,7 @@ mod tests {
     /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
     #[test]
     fn a_glance_sees_cid_and_acktype_of_all_formats() {
-        for form in [Form::Rfc3095, Form::Rfc5225] {
+        for form in [FeedbackForm::Rfc3095, FeedbackForm::Rfc5225] {
             for (space, cid) in [(CidSpace::Small, 0), (CidSpace::Small, 9), (CidSpace::Large, 300)] {
                 let cid = Cid::new(cid).unwrap();
                 for ack in [AckType::Ack, AckType::Nack, AckType::StaticNack] {

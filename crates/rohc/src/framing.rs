@@ -14,7 +14,7 @@ const CRC_AT: usize = 2;
 /// A header is written in one piece, from octet [`len`](Self::len) on; [`close`](Self::close) moves its first octet in front of a large
 /// CID.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct CidFrame {
     cid: Cid,
     /// Octets in front of the header.
     before: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Frame {
     inside: usize,
 }
 
-impl Frame {
+impl CidFrame {
     /// Frame of a packet of that context.
     #[inline(always)]
     pub(crate) const fn new(cid: Cid, space: CidSpace) -> Self {

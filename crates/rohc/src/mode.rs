@@ -56,7 +56,7 @@ enum CTrans {
     /// P, and the newest packet has not said the mode.
     Pending,
     /// P, and packets have said the mode.
-    Said,
+    Announced,
     /// P, with the request declined: packets say mode 0 (RFC 3843, section 3.4).
     Declining,
     /// The same, and packets have said it.
@@ -65,7 +65,7 @@ enum CTrans {
 
 /// What a compressor answers to a request for R-mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReliableReply {
     /// It goes there.
     Accept,
     /// It says that it does not: mode 0 of RFC 3843, section 3.4, and RFC 4019, section 5.6.
@@ -91,7 +91,7 @@ impl CompressorMode {
         match self.0 >> 2 {
             0 => CTrans::Done,
             1 => CTrans::Pending,
-            2 => CTrans::Said,
+            2 => CTrans::Announced,
             3 => CTrans::Declining,
             _ => CTrans::Declined,
         }
@@ -136,30 +136,30 @@ impl CompressorMode {
     pub(crate) fn bits(self) -> u8 {
         match self.trans() {
             CTrans::Declining | CTrans::Declined => 0,
-            CTrans::Done | CTrans::Pending | CTrans::Said => self.mode().bits(),
+            CTrans::Done | CTrans::Pending | CTrans::Announced => self.mode().bits(),
         }
     }
 
     /// Feedback with a CRC asks for a mode. Returns whether anything has changed.
-    pub(crate) fn on_request(&mut self, wanted: Mode, reliable: Answer) -> bool {
+    pub(crate) fn on_request(&mut self, wanted: Mode, reliable: ReliableReply) -> bool {
         if self.is_pending() {
             return false;
         }
         self.go_to(wanted, reliable)
     }
 
-    fn go_to(&mut self, wanted: Mode, reliable: Answer) -> bool {
+    fn go_to(&mut self, wanted: Mode, reliable: ReliableReply) -> bool {
         let before = *self;
         match (self.mode(), wanted, reliable) {
             (Mode::Unidirectional, Mode::Unidirectional, _)
             | (Mode::Optimistic, Mode::Optimistic, _)
             | (Mode::Reliable, Mode::Reliable, _)
-            | (_, Mode::Reliable, Answer::Ignore) => {}
+            | (_, Mode::Reliable, ReliableReply::Ignore) => {}
             // 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to O".
             (Mode::Unidirectional, Mode::Optimistic, _) => *self = Self::new(Mode::Optimistic, CTrans::Done),
-            (_, Mode::Reliable, Answer::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
+            (_, Mode::Reliable, ReliableReply::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
             // 5.6.3 to 5.6.6.
-            (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, Answer::Accept) => {
+            (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, ReliableReply::Accept) => {
                 *self = Self::new(wanted, CTrans::Pending);
             }
         }
@@ -174,26 +174,26 @@ impl CompressorMode {
     }
 
     /// A packet was sent. Returns whether it is the first of those that all have said the mode.
-    pub(crate) fn on_sent(&mut self, says_mode: bool) -> bool {
+    pub(crate) fn on_sent(&mut self, has_mode: bool) -> bool {
         let before = self.trans();
-        let trans = match (before, says_mode) {
+        let trans = match (before, has_mode) {
             (CTrans::Done, _) => CTrans::Done,
-            (CTrans::Pending | CTrans::Said, true) => CTrans::Said,
-            (CTrans::Pending | CTrans::Said, false) => CTrans::Pending,
+            (CTrans::Pending | CTrans::Announced, true) => CTrans::Announced,
+            (CTrans::Pending | CTrans::Announced, false) => CTrans::Pending,
             (CTrans::Declining | CTrans::Declined, true) => CTrans::Declined,
             (CTrans::Declining | CTrans::Declined, false) => CTrans::Declining,
         };
         *self = Self::new(self.mode(), trans);
-        says_mode && matches!(before, CTrans::Pending | CTrans::Declining)
+        has_mode && matches!(before, CTrans::Pending | CTrans::Declining)
     }
 
     /// Whether an acknowledgment of such a packet is waited for.
-    pub(crate) fn is_said(self) -> bool {
-        matches!(self.trans(), CTrans::Said | CTrans::Declined)
+    pub(crate) fn is_announced(self) -> bool {
+        matches!(self.trans(), CTrans::Announced | CTrans::Declined)
     }
 
     /// Feedback with a CRC acknowledges a packet that has said the mode, and names its own.
-    pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: Answer) {
+    pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: ReliableReply) {
         *self = Self::new(self.mode(), CTrans::Done);
         // A decompressor that was told a mode and asks for another one has not asked before: it has lost its context
         // since. Its request would be ignored for ever.
@@ -224,7 +224,7 @@ pub(crate) struct DecompressorMode {
     trans: DTrans,
     answered: u8,
     /// A mode of other formats that one packet has said without being asked, and no other one since.
-    heard: Option<Mode>,
+    unconfirmed: Option<Mode>,
 }
 
 impl DecompressorMode {
@@ -283,33 +283,33 @@ impl DecompressorMode {
     }
 
     /// A verified packet says a mode, as two bits. Returns whether D_MODE has changed to R-mode or from it.
-    pub(crate) fn on_said(&mut self, bits: u8, may_decline: bool) -> bool {
+    pub(crate) fn on_mode_received(&mut self, bits: u8, may_decline: bool) -> bool {
         let before = self.mode;
-        let Some(said) = Mode::from_bits(bits) else {
+        let Some(received) = Mode::from_bits(bits) else {
             // RFC 3843, section 3.4: "MUST stay in its current mode of operation", and does not ask again.
             if may_decline && self.trans == DTrans::Initiated {
                 self.trans = DTrans::Pending;
             }
             return false;
         };
-        let other_formats = (said == Mode::Reliable) != (self.mode == Mode::Reliable);
-        if other_formats && said != self.asked && self.heard != Some(said) {
+        let other_formats = (received == Mode::Reliable) != (self.mode == Mode::Reliable);
+        if other_formats && received != self.asked && self.unconfirmed != Some(received) {
             // One damaged packet that passes its CRC must not do that: R-0 has none at all.
-            self.heard = Some(said);
+            self.unconfirmed = Some(received);
             return false;
         }
-        self.heard = None;
+        self.unconfirmed = None;
         match self.trans {
-            DTrans::Initiated if said == self.asked => {
-                *self = Self { mode: said, trans: DTrans::Pending, answered: 0, ..*self };
+            DTrans::Initiated if received == self.asked => {
+                *self = Self { mode: received, trans: DTrans::Pending, answered: 0, ..*self };
             }
             // The context is a new one at one end: what the packet says is how those that follow are to be read.
             DTrans::Done | DTrans::Pending | DTrans::Initiated if other_formats => {
-                let trans = if said == self.asked { DTrans::Pending } else { DTrans::Initiated };
-                *self = Self { mode: said, trans, answered: 0, ..*self };
+                let trans = if received == self.asked { DTrans::Pending } else { DTrans::Initiated };
+                *self = Self { mode: received, trans, answered: 0, ..*self };
             }
             // The compressor has not heard yet.
-            DTrans::Done if (said, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
+            DTrans::Done if (received, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
                 self.trans = DTrans::Pending;
             }
             DTrans::Done | DTrans::Pending | DTrans::Initiated => {}
@@ -368,12 +368,12 @@ mod tests {
         ];
         for (current, wanted, (mode, pending)) in table {
             let mut c = compressor(current);
-            c.on_request(wanted, Answer::Accept);
+            c.on_request(wanted, ReliableReply::Accept);
             assert_eq!((c.mode(), c.is_pending()), (mode, pending), "{current:?} asked for {wanted:?}");
             // "That new mode transition requests be ignored."
             for other in [U, O, R] {
                 let before = c;
-                assert!(!pending || !c.on_request(other, Answer::Accept) && c == before);
+                assert!(!pending || !c.on_request(other, ReliableReply::Accept) && c == before);
             }
         }
     }
@@ -405,16 +405,16 @@ mod tests {
             let (mut c, mut d) = (compressor(from), decompressor(from));
             d.want(to);
             assert_eq!((d.named(), d.answers(false)), (to, true));
-            assert!(c.on_request(d.named(), Answer::Accept));
+            assert!(c.on_request(d.named(), ReliableReply::Accept));
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (to, true, to.bits()));
             // A packet that does not say the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
-            assert!(!c.on_sent(false) && !c.is_said());
-            assert!(c.on_sent(true) && c.is_said());
-            assert!(!c.on_sent(true) && c.is_said());
-            d.on_said(c.bits(), false);
+            assert!(!c.on_sent(false) && !c.is_announced());
+            assert!(c.on_sent(true) && c.is_announced());
+            assert!(!c.on_sent(true) && c.is_announced());
+            d.on_mode_received(c.bits(), false);
             assert_eq!((d.mode(), d.trans, d.answers(true)), (to, DTrans::Pending, true));
             assert!(!d.answers(false));
-            c.on_acknowledged(d.named(), Answer::Accept);
+            c.on_acknowledged(d.named(), ReliableReply::Accept);
             assert_eq!((c.mode(), c.is_pending()), (to, false));
             d.on_type_0_or_1();
             assert_eq!((d.mode(), d.trans), (to, DTrans::Done), "{from:?} to {to:?}");
@@ -428,12 +428,12 @@ mod tests {
         for mode in [U, O] {
             let (mut c, mut d) = (compressor(mode), decompressor(mode));
             d.want(R);
-            assert!(c.on_request(R, Answer::Decline));
+            assert!(c.on_request(R, ReliableReply::Decline));
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, true, 0));
             c.on_sent(true);
-            d.on_said(0, true);
+            d.on_mode_received(0, true);
             assert_eq!((d.mode(), d.trans, d.named()), (mode, DTrans::Pending, mode));
-            c.on_acknowledged(d.named(), Answer::Decline);
+            c.on_acknowledged(d.named(), ReliableReply::Decline);
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, false, mode.bits()));
             d.on_type_0_or_1();
             // It does not ask again.
@@ -442,7 +442,7 @@ mod tests {
             // Where mode 0 is reserved it says nothing.
             let mut d = decompressor(mode);
             d.want(R);
-            d.on_said(0, false);
+            d.on_mode_received(0, false);
             assert_eq!(d.trans, DTrans::Initiated);
         }
     }
@@ -460,11 +460,11 @@ mod tests {
         let mut d = decompressor(U);
         d.want(O);
         // The compressor is in R-mode still. One packet alone may be a damaged one.
-        assert!(!d.on_said(R.bits(), false));
+        assert!(!d.on_mode_received(R.bits(), false));
         assert_eq!(d.mode(), O);
-        assert!(d.on_said(R.bits(), false));
+        assert!(d.on_mode_received(R.bits(), false));
         assert_eq!((d.mode(), d.trans, d.named()), (R, DTrans::Initiated, O));
-        assert!(d.on_said(O.bits(), false));
+        assert!(d.on_mode_received(O.bits(), false));
         assert_eq!((d.mode(), d.trans), (O, DTrans::Pending));
     }
 
@@ -472,8 +472,8 @@ mod tests {
     fn packets_that_contradict_each_other_change_no_mode() {
         let mut d = decompressor(U);
         d.want(O);
-        for said in [R, O, R, O] {
-            assert!(!d.on_said(said.bits(), false), "{said:?}");
+        for received in [R, O, R, O] {
+            assert!(!d.on_mode_received(received.bits(), false), "{received:?}");
         }
         assert_eq!(d.mode(), O);
     }
@@ -481,9 +481,9 @@ mod tests {
     #[test]
     fn a_decompressor_that_has_lost_its_context_is_heard_while_a_transition_is_pending() {
         let mut c = compressor(R);
-        c.on_request(O, Answer::Accept);
+        c.on_request(O, ReliableReply::Accept);
         c.on_sent(true);
-        c.on_acknowledged(R, Answer::Accept);
-        assert_eq!((c.mode(), c.is_pending(), c.is_said()), (R, true, false));
+        c.on_acknowledged(R, ReliableReply::Accept);
+        assert_eq!((c.mode(), c.is_pending(), c.is_announced()), (R, true, false));
     }
 }

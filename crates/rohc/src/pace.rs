@@ -19,7 +19,7 @@ pub(crate) const OFF: u32 = 64;
 
 /// Pace of the packets of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct FlowPace {
     /// Smoothed time between packets, 0 before the second one. In octets, which need no padding.
     gap: [u8; 4],
     /// Mean distance of these times from `gap`, in parts of [`OFF`].
@@ -30,7 +30,7 @@ pub(crate) struct Pace {
     steps: u8,
 }
 
-impl Pace {
+impl FlowPace {
     /// A flow without packets.
     pub(crate) const NEW: Self = Self { gap: [0; 4], spread: 0, longest: 0, steps: 0 };
 
@@ -171,7 +171,7 @@ mod tests {
     /// Shorter times never make a longer one of them all, so that a compressor which takes off the jitter of a link is sure.
     #[test]
     fn shorter_times_make_a_shorter_gap() {
-        let (mut short, mut long) = (Pace::NEW, Pace::NEW);
+        let (mut short, mut long) = (FlowPace::NEW, FlowPace::NEW);
         for i in 0..10_000_u64 {
             let time = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (30 + i % 30);
             short.note(time - time / 3, 1, 1);

@@ -8,7 +8,7 @@ pub const PADDING: u8 = 0b1110_0000;
 
 /// What follows padding and feedback in a ROHC packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body<'b> {
+pub enum PacketBody<'b> {
     /// Nothing: the packet holds feedback only.
     Empty,
     /// A header with its payload, from the Add-CID octet on, if any.
@@ -28,7 +28,7 @@ pub struct Parts<'b> {
     /// The feedback elements in front, to be handed to the compressor of this side.
     pub feedback: Elements<'b>,
     /// What follows them.
-    pub body: Body<'b>,
+    pub body: PacketBody<'b>,
 }
 
 /// Why a packet cannot be taken apart: the peer, or the link.
@@ -65,11 +65,11 @@ pub fn parts(packet: &[u8]) -> Result<Parts<'_>, PartsError> {
     let feedback = Elements { octets: &packet[padding..at] };
     let body = match &packet[at..] {
         [] if at == padding => return Err(PartsError::Empty),
-        [] => Body::Empty,
+        [] => PacketBody::Empty,
         [kind, octets @ ..] if kind & 0b1111_1110 == 0b1111_1110 => {
-            Body::Segment { last: kind & 1 == 1, octets }
+            PacketBody::Segment { last: kind & 1 == 1, octets }
         }
-        header => Body::Header(header),
+        header => PacketBody::Header(header),
     };
     Ok(Parts { feedback, body })
 }
@@ -108,7 +108,7 @@ impl<'b> Iterator for Elements<'b> {
 
 /// A header with its CID taken out: what profiles read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header<'b> {
+pub(crate) struct PacketHeader<'b> {
     /// The context.
     pub(crate) cid: Cid,
     /// The header as it came, from the Add-CID octet on, if any.
@@ -119,7 +119,7 @@ pub(crate) struct Header<'b> {
     pub(crate) rest: &'b [u8],
 }
 
-impl<'b> Header<'b> {
+impl<'b> PacketHeader<'b> {
     /// Finds the CID. `None` if there is no room for it, it is coded in more than two octets, or what follows
     /// an Add-CID octet cannot follow one.
     #[inline]
@@ -163,7 +163,7 @@ mod tests {
         let parts = parts(&packet).unwrap();
         let elements: Vec<_> = parts.feedback.collect();
         assert_eq!(elements, [&[0x11][..], &[0x20, 0x05]]);
-        assert_eq!(parts.body, Body::Header(&[0x25, 0xAA]));
+        assert_eq!(parts.body, PacketBody::Header(&[0x25, 0xAA]));
     }
 
     #[test]
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn the_cid_stands_before_or_inside() {
-        let small = Header::read(&[0xE5, 0x12, 0x34], CidSpace::Small).unwrap();
+        let small = PacketHeader::read(&[0xE5, 0x12, 0x34], CidSpace::Small).unwrap();
         assert_eq!((small.cid.value(), small.first, small.rest), (5, 0x12, &[0x34][..]));
-        let large = Header::read(&[0x12, 0x81, 0x02, 0x34], CidSpace::Large).unwrap();
+        let large = PacketHeader::read(&[0x12, 0x81, 0x02, 0x34], CidSpace::Large).unwrap();
         assert_eq!((large.cid.value(), large.first, large.rest), (0x102, 0x12, &[0x34][..]));
-        assert_eq!(Header::read(&[0xE5, 0xF1, 0], CidSpace::Small), None);
-        assert_eq!(Header::read(&[0xE5, 0x12, 0], CidSpace::Large), None);
+        assert_eq!(PacketHeader::read(&[0xE5, 0xF1, 0], CidSpace::Small), None);
+        assert_eq!(PacketHeader::read(&[0xE5, 0x12, 0], CidSpace::Large), None);
     }
 }

@@ -11,11 +11,12 @@ pub(crate) mod uncompressed;
 
 use thinair_wire::time::Instant;
 
-use crate::compressor::{CompressError, Compressed, Compressor, Outgoing, SenderContext};
+use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, Incoming, Problem, ReceiverContext, Shared, Traced, Verified,
+    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
+    Verified,
 };
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 pub use format::Format;
 
 /// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features without which a profile is left out.
@@ -178,7 +179,7 @@ macro_rules! registry {
             #[inline]
             pub(crate) fn compress_packet<'m>(
                 compressor: &mut Compressor<'m>,
-                packet: &mut Outgoing<'_, '_, 'm>,
+                packet: &mut OutgoingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Option<Result<Compressed, CompressError>> {
                 $($(#[$attribute])* {
@@ -191,7 +192,7 @@ macro_rules! registry {
             }
 
             /// True if the flow of a packet has a context of a profile for any packets of its kind.
-            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
                 $($(#[$attribute])* if <$sender as SenderContext>::has_flow(compressor, packet) {
                     return true;
                 })+
@@ -208,14 +209,14 @@ macro_rules! registry {
             /// Hands out the fields of a packet. No call through the trait, which would link it where nobody dissects.
             pub(crate) fn dissect<'p>(
                 &self,
-                packet: &Header<'p>,
+                packet: &PacketHeader<'p>,
                 config: &DecompressorConfig,
-                shared: &Shared<'_>,
-                tell: &mut dyn FnMut(Traced<'p>),
+                shared: &SharedMemory<'_>,
+                on_field: &mut dyn FnMut(Traced<'p>),
             ) -> Option<Format> {
                 match self {
                     Self::Free | Self::Rejected { .. } => None,
-                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, tell),)+
+                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),)+
                 }
             }
 
@@ -232,7 +233,7 @@ macro_rules! registry {
             pub(crate) fn initialize<'m>(
                 decompressor: &mut Decompressor<'m>,
                 profile: ProfileId,
-                packet: Incoming<'_, '_, 'm>,
+                packet: IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Result<Verified, Problem> {
                 match profile {

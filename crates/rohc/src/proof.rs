@@ -2,7 +2,7 @@
 //! than they reach. RFC 3095, section 5.3.2.2.4, tries one turn of the bits more and holds two packets back; here all that clock
 //! and carrier allow are tried, and one is believed if no other one fits, or if it alone is near to the pace of the flow.
 
-use crate::arrival::Passed;
+use crate::arrival::PassedPackets;
 
 /// A packet that is farther ahead is taken for one that is behind.
 pub(crate) const HALF: u32 = 0x7FFF;
@@ -16,18 +16,18 @@ pub(crate) struct Candidates {
     first: u32,
     turn: u32,
     turns: u32,
-    clock: Passed,
+    clock: PassedPackets,
     /// Those that are not near to the pace are tried, too.
     all: bool,
 }
 
 impl Candidates {
     /// The distances that clock and carrier allow: `all` of them, or `first` and those near to the pace.
-    pub(crate) fn new(first: u32, turn: u32, clock: Passed, all: bool) -> Self {
+    pub(crate) fn new(first: u32, turn: u32, clock: PassedPackets, all: bool) -> Self {
         let most = match clock {
-            Passed::AtMost(most) | Passed::Perhaps(most) => most,
-            Passed::About { packets, off } if !all => packets.saturating_add(off),
-            Passed::About { packets, .. } => packets.saturating_mul(2),
+            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
+            PassedPackets::About { packets, off } if !all => packets.saturating_add(off),
+            PassedPackets::About { packets, .. } => packets.saturating_mul(2),
         };
         let turns = most.min(HALF).saturating_sub(first) / turn;
         Self { first, turn, turns, clock, all }
@@ -45,32 +45,32 @@ impl Candidates {
     /// True if a distance is about the one that the pace tells, or if there is no pace.
     fn is_near(&self, ahead: u32) -> bool {
         match self.clock {
-            Passed::About { packets, off } => ahead.abs_diff(packets) <= off,
-            Passed::AtMost(_) | Passed::Perhaps(_) => true,
+            PassedPackets::About { packets, off } => ahead.abs_diff(packets) <= off,
+            PassedPackets::AtMost(_) | PassedPackets::Perhaps(_) => true,
         }
     }
 
     /// True if none was left out that clock and carrier allow.
     fn is_complete(&self) -> bool {
-        self.turns < TRIALS || matches!(self.clock, Passed::About { .. }) && !self.all
+        self.turns < TRIALS || matches!(self.clock, PassedPackets::About { .. }) && !self.all
     }
 }
 
 /// Candidates that fit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fits {
-    all: Found,
-    near: Found,
+    all: FitCount,
+    near: FitCount,
 }
 
 /// Their number, and the last one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct FitCount {
     count: u32,
     last: u32,
 }
 
-impl Found {
+impl FitCount {
     fn add(&mut self, ahead: u32) {
         *self = Self { count: self.count + 1, last: ahead };
     }
@@ -106,10 +106,10 @@ impl Fits {
             (0, ..) => Proof::Nothing,
             (1, ..) if candidates.is_complete() => Proof::Meant(self.all.last, true),
             // A flow that pauses like this has paused once more.
-            (.., Passed::Perhaps(_)) if is_usual && self.all.last == candidates.first => {
+            (.., PassedPackets::Perhaps(_)) if is_usual && self.all.last == candidates.first => {
                 Proof::Meant(candidates.first, false)
             }
-            (_, 1, Passed::About { .. }) if !is_usual => Proof::Meant(self.near.last, true),
+            (_, 1, PassedPackets::About { .. }) if !is_usual => Proof::Meant(self.near.last, true),
             _ => Proof::Ambiguous,
         }
     }

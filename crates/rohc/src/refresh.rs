@@ -228,7 +228,7 @@ pub(crate) enum Due {
 /// **Each packet of the flow goes to [`tick`](Self::tick) before it is compressed and to [`sent`](Self::sent) behind that; one
 /// that is regular (`rfc3095/regular.rs`) goes to [`count`](Self::count) alone.**
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
+pub(crate) struct RefreshTimer {
     /// Nothing is due by the clock before that; with a budget, nothing at all. In stage [`Stage::Started`], the time of the last refresh.
     quiet_until: Instant,
     /// Nothing is due by count before so many packets.
@@ -263,7 +263,7 @@ enum Stage {
     Demanded,
 }
 
-impl Timer {
+impl RefreshTimer {
     pub(crate) fn start(now: Instant) -> Self {
         Self {
             quiet_until: now,
@@ -529,7 +529,7 @@ mod tests {
     #[test]
     fn intervals_double_up_to_the_whole_one() {
         let policy = Refresh::Periodic { packets: Some(32), time: None, backoff: true };
-        let mut timer = Timer::start(Instant::ZERO);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
         let due: Vec<_> =
             (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [2, 6, 14, 30, 62, 94, 126]);
@@ -538,8 +538,8 @@ mod tests {
     #[test]
     fn time_counts_from_the_last_refresh() {
         let policy = Refresh::Periodic { packets: None, time: Some(Duration::from_secs(16)), backoff: true };
-        let mut timer = Timer::start(Instant::ZERO);
-        let at = |timer: &mut Timer, ms| timer.tick(Instant::from_millis(ms), &policy);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
+        let at = |timer: &mut RefreshTimer, ms| timer.tick(Instant::from_millis(ms), &policy);
         assert_eq!(at(&mut timer, 499), Due::Nothing);
         assert_eq!(at(&mut timer, 500), Due::Dynamic);
         assert_eq!(at(&mut timer, 999), Due::Nothing);
@@ -551,14 +551,14 @@ mod tests {
     #[test]
     fn a_cycle_repeats_itself() {
         let policy = Refresh::Cycle { ir: 3, so: 5, direct: true };
-        let mut timer = Timer::start(Instant::ZERO);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
         let due: Vec<_> = (0..20).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [8, 16]);
     }
 
     /// A flow whose packets are all alike: an IR header of 60 octets, any other one of 3.
     struct Flow {
-        timer: Timer,
+        timer: RefreshTimer,
         policy: Refresh,
         now: u64,
         sent: usize,
@@ -567,7 +567,7 @@ mod tests {
 
     impl Flow {
         fn new(policy: &str) -> Self {
-            let timer = Timer::start(Instant::ZERO);
+            let timer = RefreshTimer::start(Instant::ZERO);
             let mut flow = Self { timer, policy: policy.parse().unwrap(), now: 0, sent: 0, refreshes: 0 };
             flow.send(0, true, false);
             flow
@@ -636,7 +636,7 @@ mod tests {
         assert!(flow.refreshes(12, 1_000, 22).is_empty());
         // A flow that has been calm for long, whose last refresh is paid for, but not the next one.
         let mut flow = Flow::new("budget=5%,packets=128,time=16");
-        let is_calm = |timer: &Timer| timer.doubled >= EARLY && timer.packets > 4;
+        let is_calm = |timer: &RefreshTimer| timer.doubled >= EARLY && timer.packets > 4;
         while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
             flow.packet(1_000, 22);
         }

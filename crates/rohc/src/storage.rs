@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 #[cfg(all(feature = "alloc", feature = "tcp"))]
 use crate::profile::ProfileId;
 #[cfg(all(feature = "alloc", feature = "coap"))]
@@ -165,7 +165,7 @@ fn rooms_for(channel: &Channel) -> usize {
 
 /// Memory that the contexts of a compressor or decompressor share, each profile by itself.
 #[derive(Debug)]
-pub(crate) struct Shared<'m> {
+pub(crate) struct SharedMemory<'m> {
     #[cfg(feature = "rfc3095")]
     pub(crate) pool: Pool<'m>,
     /// CLOCK and JITTER options of feedback: milliseconds, and units of TS_STRIDE.
@@ -185,7 +185,7 @@ pub(crate) struct Shared<'m> {
     none: PhantomData<&'m ()>,
 }
 
-impl<'m> Shared<'m> {
+impl<'m> SharedMemory<'m> {
     #[cfg_attr(not(any(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
     fn new(memory: PoolMemory<'m>) -> Self {
         Self {
@@ -314,8 +314,8 @@ impl<'m> CompressorMemory<'m> {
     #[allow(clippy::type_complexity)]
     pub(crate) fn split(
         self,
-    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), Shared<'m>) {
-        ((self.contexts, self.links, self.buckets), Shared::new(self.pools))
+    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), SharedMemory<'m>) {
+        ((self.contexts, self.links, self.buckets), SharedMemory::new(self.pools))
     }
 }
 
@@ -404,8 +404,8 @@ impl<'m> DecompressorMemory<'m> {
     }
 
     /// Contexts, the reconstructed unit, and what contexts share.
-    pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, Shared<'m>) {
-        (self.contexts, self.unit, Shared::new(self.pools))
+    pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, SharedMemory<'m>) {
+        (self.contexts, self.unit, SharedMemory::new(self.pools))
     }
 }
 
@@ -424,7 +424,7 @@ pub struct Storage<
     pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP>,
     pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT>,
     #[cfg(feature = "coap")]
-    pub(crate) exchanges: [[Exchange; EXCHANGES]; 2],
+    pub(crate) exchanges: [[CoapExchange; EXCHANGES]; 2],
 }
 
 impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize>
@@ -436,7 +436,7 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
             compressor: CompressorStorage::new(),
             decompressor: DecompressorStorage::new(),
             #[cfg(feature = "coap")]
-            exchanges: [[Exchange::EMPTY; E]; 2],
+            exchanges: [[CoapExchange::EMPTY; E]; 2],
         }
     }
 }

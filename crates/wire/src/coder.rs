@@ -4,9 +4,9 @@
 //! A format that is written twice, once to compress and once to decompress, drifts. Here it is written once:
 //!
 //! ```
-//! use thinair_wire::coder::{Coder, Lsb, Reader, Slot, Step, Writer};
+//! use thinair_wire::coder::{Coder, Lsb, Reader, LsbSlot, Step, Writer};
 //!
-//! const SN: Slot = Slot::new(0, "SN");
+//! const SN: LsbSlot = LsbSlot::new(0, "SN");
 //!
 //! /// `UO-0`: SN and CRC-3. RFC 3095, section 5.7.1.
 //! fn uo_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
@@ -42,7 +42,7 @@ mod tests;
 mod tracer;
 mod writer;
 
-pub use describer::{Describer, Field};
+pub use describer::{Describer, FormatField};
 pub use reader::Reader;
 pub use tracer::{Traced, Tracer};
 pub use writer::{NoRoom, Writer};
@@ -69,12 +69,12 @@ pub enum Refusal {
 /// The bits may stand in several places of a header; a base header and its extension share the slot, and the
 /// extension holds the lower bits (RFC 3095, section 4.5.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct LsbSlot {
     index: usize,
     name: &'static str,
 }
 
-impl Slot {
+impl LsbSlot {
     /// A slot with its place (less than [`SLOTS`]) and its name in the standard.
     pub const fn new(index: usize, name: &'static str) -> Self {
         assert!(index < SLOTS);
@@ -145,7 +145,7 @@ pub trait Coder<'p> {
     fn reserved(&mut self, width: u32) -> Step;
 
     /// The next `width` of the bits of `slot`, of which `rest` less significant ones follow later.
-    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step;
+    fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step;
 
     /// A CRC of at most 8 bits that ends on an octet boundary; one a header.
     fn crc(&mut self, name: &'static str, width: u32) -> Step;

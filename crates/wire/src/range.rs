@@ -246,10 +246,10 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     }
 }
 
-/// Spans of the [`Range`] in a [`Count`].
+/// Spans of the [`Range`] in a [`SequenceRange`].
 const SPANS: usize = 4;
 
-/// `run` of a [`Count`] whose next value opens a span: it is taken for a run of two, which asks for hardly more bits.
+/// `run` of a [`SequenceRange`] whose next value opens a span: it is taken for a run of two, which asks for hardly more bits.
 const OPENS: u8 = 2;
 
 /// Values of a span: with one value in the newest one, the older ones must make up for the rest of `width`.
@@ -261,7 +261,7 @@ fn span(width: usize, spans: usize) -> usize {
 ///
 /// As long as they are, the candidates are exactly the last ones that were sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Count<S> {
+pub struct SequenceRange<S> {
     newest: S,
     /// Newest values of which each is one more than the one before.
     run: u8,
@@ -271,13 +271,13 @@ pub struct Count<S> {
     is_sparse: bool,
 }
 
-impl<S: Serial> Default for Count<S> {
+impl<S: Serial> Default for SequenceRange<S> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<S: Serial> Count<S> {
+impl<S: Serial> SequenceRange<S> {
     /// No candidate.
     pub fn new() -> Self {
         Self { newest: S::default(), run: 0, before: Range::new(), is_sparse: false }
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_counter_has_exactly_the_last_values_as_candidates() {
-        let mut count = Count::new();
+        let mut count = SequenceRange::new();
         for sn in 100_u16..140 {
             count.push(sn, 16);
         }
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn of_four_candidates_of_a_counter_with_gaps_exactly_four_are_kept() {
-        let mut count = Count::new();
+        let mut count = SequenceRange::new();
         for sn in [240_u16, 241, 242, 243, 246, 247, 249, 250, 251, 254] {
             count.push(sn, 4);
         }
@@ -518,7 +518,7 @@ mod tests {
             value: u16,
             acked in 0_usize..80,
         ) {
-            let mut count = Count::new();
+            let mut count = SequenceRange::new();
             let mut candidates = Vec::new();
             let mut sn = 65_500_u16;
             for (i, &step) in steps.iter().enumerate() {
@@ -584,7 +584,7 @@ mod tests {
         fn what_was_not_confirmed_stays_a_candidate_of_a_counter(
             steps in proptest::collection::vec((prop_oneof![6 => 1_u16..4, 1 => 65_530_u16..=65_535], 0_usize..12), 1..200),
         ) {
-            let mut count: Count<u16> = Count::new();
+            let mut count: SequenceRange<u16> = SequenceRange::new();
             let mut sn = 65_400_u16;
             for _ in 0..6 {
                 sn = sn.wrapping_add(1);

@@ -7,7 +7,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::worth::{Balance, Pairs};
+use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
 use crate::storage::Slots;
@@ -72,14 +72,14 @@ impl FlowLink {
 }
 
 /// Fields that distinguish flows.
-pub(crate) trait Key {
+pub(crate) trait FlowKey {
     /// Hands it out, word by word.
     fn key(&self, word: impl FnMut(u64));
 }
 
 /// The contexts of a channel.
 #[derive(Debug)]
-pub(crate) struct Flows<'m> {
+pub(crate) struct FlowTable<'m> {
     contexts: Slots<'m, CompressorContext>,
     links: Slots<'m, FlowLink>,
     buckets: Slots<'m, u16>,
@@ -93,12 +93,12 @@ pub(crate) struct Flows<'m> {
     oldest: u16,
     newest: u16,
     uncompressed: Option<Cid>,
-    pairs: Pairs,
+    pairs: HostPairs,
     /// Octets above plain headers that a context may cost at any time.
     credit: i16,
 }
 
-impl<'m> Flows<'m> {
+impl<'m> FlowTable<'m> {
     /// No flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
         (mut contexts, mut links, mut buckets): (
@@ -129,7 +129,7 @@ impl<'m> Flows<'m> {
             oldest: NONE,
             newest: NONE,
             uncompressed: None,
-            pairs: Pairs::new(),
+            pairs: HostPairs::new(),
             credit,
         }
     }
@@ -140,7 +140,7 @@ impl<'m> Flows<'m> {
 
     /// A keyed hash of what tells flows apart: multiply and fold.
     #[inline]
-    pub(crate) fn hash(&self, flow: &impl Key) -> u32 {
+    pub(crate) fn hash(&self, flow: &impl FlowKey) -> u32 {
         let mut hash = self.key;
         flow.key(|word| {
             let product =
@@ -184,7 +184,7 @@ impl<'m> Flows<'m> {
 
     /// The two hosts of a packet, as [`claim`](Self::claim) wants them.
     pub(crate) fn pair(&self, packet: &[u8]) -> u8 {
-        Pairs::of(packet, self.key)
+        HostPairs::of(packet, self.key)
     }
 
     /// The CID that [`claim`](Self::claim) would take.

@@ -94,7 +94,7 @@ impl Balance {
 
 /// The contexts of two hosts.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct HostPair {
     count: u16,
     /// Contexts that have ended without having paid, less those that have.
     wasted: u8,
@@ -104,11 +104,11 @@ struct Pair {
 
 /// The contexts of a channel by their hosts.
 #[derive(Debug)]
-pub(crate) struct Pairs([Pair; PAIRS]);
+pub(crate) struct HostPairs([HostPair; PAIRS]);
 
-impl Pairs {
+impl HostPairs {
     pub(super) const fn new() -> Self {
-        Self([Pair { count: 0, wasted: 0, asked: 0 }; PAIRS])
+        Self([HostPair { count: 0, wasted: 0, asked: 0 }; PAIRS])
     }
 
     /// No hosts: the context of profile 0x0000.
@@ -128,7 +128,7 @@ impl Pairs {
         (hash >> 32) as u8 % PAIRS as u8
     }
 
-    fn get_mut(&mut self, pair: u8) -> Option<&mut Pair> {
+    fn get_mut(&mut self, pair: u8) -> Option<&mut HostPair> {
         self.0.get_mut(usize::from(pair))
     }
 
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn contexts_of_two_hosts_are_rationed_while_they_end_before_they_have_paid() {
-        let mut pairs = Pairs::new();
-        let given = |pairs: &mut Pairs| (0..1_000).filter(|_| pairs.admits(2)).count();
+        let mut pairs = HostPairs::new();
+        let given = |pairs: &mut HostPairs| (0..1_000).filter(|_| pairs.admits(2)).count();
         assert_eq!(given(&mut pairs), 1_000);
         (0..100).for_each(|_| pairs.note_end(Balance::new(FULL, 2)));
         let rationed = given(&mut pairs);

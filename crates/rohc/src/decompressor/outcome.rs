@@ -5,7 +5,7 @@ use thinair_wire::crc::Check;
 
 use super::DecompressError;
 use crate::cid::Cid;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::Format;
 
 /// Reason a packet is not delivered.
@@ -51,7 +51,7 @@ impl Verified {
     /// Copies the payload behind the `len` octets of rebuilt headers.
     #[inline]
     pub(crate) fn deliver(
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         len: usize,
         payload: &[u8],
@@ -84,7 +84,11 @@ impl From<Unbuildable> for Failure {
 
 /// Verifies the CRC-8 of an IR, IR-DYN or IR-CR packet: it covers the ROHC header, CID included, with zero in place of the CRC
 /// (RFC 3095, section 5.9.1).
-pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Result<(), Failure> {
+pub(crate) fn verify_crc8(
+    packet: &PacketHeader<'_>,
+    reader: &Reader<'_>,
+    format: Format,
+) -> Result<(), Failure> {
     let len = packet.len_before(reader.remaining());
     // The CRC stands behind the profile octet, which is the first of what follows first octet and CID.
     let at = packet.len_before(packet.rest) + 1;

@@ -2,21 +2,21 @@
 
 use thinair_wire::coder::Traced;
 
-use super::{Decompressor, DecompressorConfig, Failure, Problem, Shared, Threshold, Verified};
+use super::{Decompressor, DecompressorConfig, Failure, Problem, SharedMemory, Threshold, Verified};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// A packet to be decompressed.
-pub(crate) struct Incoming<'a, 'p, 'm> {
+pub(crate) struct IncomingPacket<'a, 'p, 'm> {
     pub(crate) at: Moment,
-    pub(crate) header: &'a Header<'p>,
+    pub(crate) header: &'a PacketHeader<'p>,
     /// A packet of the CID has failed, or was held back, sometime.
     pub(crate) has_failed: bool,
     /// Messages of both directions, at an endpoint.
@@ -37,7 +37,7 @@ pub(crate) trait ReceiverContext {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem>
     where
@@ -47,9 +47,9 @@ pub(crate) trait ReceiverContext {
     fn decompress_ir_dyn(
         &mut self,
         _profile: ProfileId,
-        _packet: Incoming<'_, '_, '_>,
+        _packet: IncomingPacket<'_, '_, '_>,
         _config: &DecompressorConfig,
-        _shared: &mut Shared<'_>,
+        _shared: &mut SharedMemory<'_>,
         _out: &mut [u8],
     ) -> Result<Verified, Failure> {
         Err(Failure::Malformed)
@@ -58,28 +58,28 @@ pub(crate) trait ReceiverContext {
     /// Decompresses any other packet.
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut Shared<'m>,
+        shared: &mut SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure>;
 
     /// Gives its memory back to the channel.
-    fn release(&mut self, _shared: &mut Shared<'_>) {}
+    fn release(&mut self, _shared: &mut SharedMemory<'_>) {}
 
     /// Hands out the fields of a packet, as far as the context allows, and returns its format.
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         config: &DecompressorConfig,
-        shared: &Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format>
     where
         Self: Sized;
 
     /// The context as it is shown.
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;
 
     /// True if feedback is sent whatever the configuration says.
     fn is_two_way(&self) -> bool {
@@ -96,7 +96,7 @@ pub(crate) trait ReceiverContext {
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType>;
 
     /// Completes feedback on a packet of that format, or on one that has failed.
@@ -109,15 +109,15 @@ pub(crate) trait ReceiverContext {
 }
 
 /// Conditions of negative feedback.
-pub(crate) struct Policy<'c> {
+pub(crate) struct NackPolicy<'c> {
     pub(crate) config: &'c DecompressorConfig,
     /// Feedback is sent.
     pub(crate) is_two_way: bool,
     /// Packets of the CID that have failed since the last negative feedback.
-    pub(crate) unheard: u8,
+    pub(crate) failures_since_nack: u8,
 }
 
-impl Policy<'_> {
+impl NackPolicy<'_> {
     /// `k_1` of `n_1` for the mode.
     pub(crate) fn nack(&self) -> Threshold {
         if self.is_two_way { self.config.nack } else { self.config.one_way }

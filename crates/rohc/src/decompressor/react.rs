@@ -6,7 +6,7 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{
-    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, PENDING, Policy, Problem,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem,
     ReceiverContext,
 };
 use crate::arrival::Moment;
@@ -27,7 +27,7 @@ impl Decompressor<'_> {
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
         let ack = match outcome {
             Ok(done) => {
-                slot.unheard = 0;
+                slot.failures_since_nack = 0;
                 let context = slot.place.context_mut();
                 let is_due =
                     |context: &mut dyn ReceiverContext| context.note_success(first, done.format, config.mode);
@@ -94,9 +94,9 @@ impl DecompressorContext {
     ) -> Option<AckType> {
         let is_two_way = self.is_two_way(config);
         let Some(context) = self.place.context_mut() else { return Some(AckType::StaticNack) };
-        self.unheard = self.unheard.saturating_add(1);
+        self.failures_since_nack = self.failures_since_nack.saturating_add(1);
         self.has_failed = true;
-        let policy = Policy { config, is_two_way, unheard: self.unheard };
+        let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
         context.note_failure(at, first, problem.failure(), &policy)
     }
 
@@ -109,11 +109,11 @@ impl DecompressorContext {
     /// Admits a negative acknowledgment, or not: they are not sent often, and seldom in vain. One that is admitted makes the next ones
     /// wait.
     fn admit_nack(&mut self, now: Instant, interval: Duration) -> bool {
-        if self.is_quiet(now) && self.unheard < NACK_EVERY {
+        if self.is_quiet(now) && self.failures_since_nack < NACK_EVERY {
             return false;
         }
         self.quiet_until = millis(now + interval).max(1);
-        self.unheard = 0;
+        self.failures_since_nack = 0;
         true
     }
 }

@@ -9,13 +9,13 @@ use crate::decompressor::Unbuildable;
 
 /// Version of an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum IpVersion {
     #[default]
     V4,
     V6,
 }
 
-impl Version {
+impl IpVersion {
     /// Octets of a header without options and extension headers.
     #[inline]
     pub(crate) const fn header_len(self) -> usize {
@@ -36,7 +36,7 @@ pub(crate) struct IpHeader {
     pub(crate) flow_label: u32,
     /// Identification as it stands; 0 in IPv6.
     pub(crate) id: u16,
-    pub(crate) version: Version,
+    pub(crate) version: IpVersion,
     /// Protocol, or Next Header.
     pub(crate) protocol: u8,
     /// Type of Service, or Traffic Class.
@@ -54,7 +54,7 @@ impl IpHeader {
         destination: [0; 16],
         flow_label: 0,
         id: 0,
-        version: Version::V4,
+        version: IpVersion::V4,
         protocol: 0,
         tos: 0,
         ttl: 0,
@@ -75,7 +75,7 @@ impl IpHeader {
                 (kept.tos, kept.ttl, kept.df) = (header.tos, header.ttl, header.df);
             }
             chain::IpHeader::V6(header) => {
-                kept.version = Version::V6;
+                kept.version = IpVersion::V6;
                 (kept.source, kept.destination) = (header.source, header.destination);
                 kept.flow_label = header.flow_label;
                 kept.protocol = header.next_header;
@@ -121,12 +121,12 @@ impl IpHeader {
         self.protocol == ip.next
             && match ip.header() {
                 chain::IpHeader::V4(header) => {
-                    self.version == Version::V4
+                    self.version == IpVersion::V4
                         && self.source.first_chunk() == Some(&header.source)
                         && self.destination.first_chunk() == Some(&header.destination)
                 }
                 chain::IpHeader::V6(header) => {
-                    self.version == Version::V6
+                    self.version == IpVersion::V6
                         && self.source == header.source
                         && self.destination == header.destination
                         && self.flow_label == header.flow_label
@@ -137,7 +137,7 @@ impl IpHeader {
     /// Hands out the addresses as words of a hash.
     #[inline]
     pub(crate) fn ends(&self, mut word: impl FnMut(u64)) {
-        if self.version == Version::V4 {
+        if self.version == IpVersion::V4 {
             let ([a, b, c, d, ..], [e, f, g, h, ..]) = (self.source, self.destination);
             return word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
         }
@@ -152,8 +152,8 @@ impl IpHeader {
     #[inline]
     pub(crate) fn pseudo_header(&self, protocol: u8, len: usize) -> Sum {
         let ends = match self.version {
-            Version::V4 => Sum::ZERO.octets(&self.source[..4]).octets(&self.destination[..4]),
-            Version::V6 => Sum::ZERO.octets(&self.source).octets(&self.destination),
+            IpVersion::V4 => Sum::ZERO.octets(&self.source[..4]).octets(&self.destination[..4]),
+            IpVersion::V6 => Sum::ZERO.octets(&self.source).octets(&self.destination),
         };
         ends.word(u16::from(protocol)).word(len as u16)
     }
@@ -173,7 +173,7 @@ impl IpHeader {
         let room = out.get_mut(at..end).ok_or(Unbuildable::NoRoom(end))?;
         let length = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
         match self.version {
-            Version::V4 => {
+            IpVersion::V4 => {
                 let [a, b] = length(Ipv4::LEN + behind)?.to_be_bytes();
                 let [c, d] = id.to_be_bytes();
                 let Some(h) = room.first_chunk_mut::<{ Ipv4::LEN }>() else {
@@ -198,7 +198,7 @@ impl IpHeader {
                 let sum = Sum::ZERO.octets(h).checksum();
                 h[10..12].copy_from_slice(&sum.to_be_bytes());
             }
-            Version::V6 => {
+            IpVersion::V6 => {
                 let first = 6 << 28 | u32::from(self.tos) << 20 | self.flow_label & 0xF_FFFF;
                 let [a, b] = length(behind)?.to_be_bytes();
                 let Some(h) = room.first_chunk_mut::<{ Ipv6::LEN }>() else {

@@ -24,11 +24,11 @@ use thinair_wire::header::coap::Type;
 pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
 pub(crate) use message::Message;
 use outline::{Holes, MAX_DYNAMIC};
+use state::CoapToken;
 pub(crate) use state::Path;
 #[cfg(feature = "alloc")]
 use state::TEMPLATES;
 pub(crate) use state::Templates;
-use state::Token;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
 #[cfg(feature = "alloc")]
@@ -139,7 +139,7 @@ struct Fields<'p> {
     names_request: bool,
     checksum: u16,
     check: u16,
-    token: Token,
+    token: CoapToken,
     carries: Carries,
     /// The dynamic options, and their values: numbers, and octets.
     holes: Holes,
@@ -178,7 +178,7 @@ impl Fields<'_> {
             names_request: false,
             checksum: 0,
             check: 0,
-            token: Token::EMPTY,
+            token: CoapToken::EMPTY,
             carries: Carries::NOTHING,
             holes: Holes::NONE,
             numbers: [0; MAX_DYNAMIC],

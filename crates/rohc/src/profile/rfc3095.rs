@@ -43,12 +43,12 @@ mod formats_test;
 #[cfg(test)]
 mod rtp_formats_test;
 
-use thinair_wire::coder::{Coder, Slot, Step};
+use thinair_wire::coder::{Coder, LsbSlot, Step};
 use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
-use crate::field::ip::{IpHeader, Version};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::mode::Mode;
 use cce::Cce;
 use header::Chain;
@@ -58,14 +58,14 @@ use rtp::{RtpExtra, RtpFields};
 
 /// Sequence number: that of RTP or ESP, or one that the compressor counts. RFC 3095, sections 5.7, 5.11 and 5.12; RFC
 /// 3843, section 3.
-const SN: Slot = Slot::new(0, "SN");
+const SN: LsbSlot = LsbSlot::new(0, "SN");
 /// IP-ID of the innermost IPv4 header whose RND flag is not 1. RFC 3095, section 5.7.
-const IP_ID: Slot = Slot::new(1, "IP-ID");
+const IP_ID: LsbSlot = LsbSlot::new(1, "IP-ID");
 /// IP-ID of the outer header, where both have one that is compressed.
-const IP_ID2: Slot = Slot::new(2, "IP-ID2");
+const IP_ID2: LsbSlot = LsbSlot::new(2, "IP-ID2");
 
 /// RTP timestamp, scaled or not. RFC 3095, section 5.7.
-const TS: Slot = Slot::new(3, "TS");
+const TS: LsbSlot = LsbSlot::new(3, "TS");
 
 /// IP headers that the base formats carry, and up to which extension headers are kept; a further one goes as a dynamic chain (RFC
 /// 3843, section 3.2).
@@ -299,13 +299,13 @@ impl IpFields {
     /// the place of the IP-ID in the formats too, but sends no bits.
     #[inline]
     fn holds_ip_id(&self) -> bool {
-        self.header.version == Version::V4 && !self.rnd
+        self.header.version == IpVersion::V4 && !self.rnd
     }
 
     /// True if it has an IP-ID that counts with nothing.
     #[inline]
     fn is_random(&self) -> bool {
-        self.header.version == Version::V4 && self.rnd
+        self.header.version == IpVersion::V4 && self.rnd
     }
 
     /// True if two headers of a flow differ in the IP-ID alone, and it behaves as before.

@@ -1,10 +1,10 @@
 //! The [`Coder`] that lists the fields of a format without any octets.
 
-use super::{Coder, Refusal, Slot, Step, Word};
+use super::{Coder, LsbSlot, Refusal, Step, Word};
 
 /// A field of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct FormatField {
     /// Name in the standard; `""` for a discriminator.
     pub name: &'static str,
     /// Width in bits; 0 for a field of variable length.
@@ -19,7 +19,7 @@ pub struct Field {
 /// through every branch; [`flags`](Self::flags) says how many were asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Describer<const N: usize> {
-    fields: [Field; N],
+    fields: [FormatField; N],
     len: usize,
     choices: u32,
     flags: u32,
@@ -28,11 +28,11 @@ pub struct Describer<const N: usize> {
 impl<const N: usize> Describer<N> {
     /// A describer whose `i`-th flag is bit `i` of `choices`; from the 33rd on flags are false.
     pub fn new(choices: u32) -> Self {
-        Self { fields: [Field { name: "", bits: 0, pattern: 0 }; N], len: 0, choices, flags: 0 }
+        Self { fields: [FormatField { name: "", bits: 0, pattern: 0 }; N], len: 0, choices, flags: 0 }
     }
 
     /// The fields, in the order of the octets.
-    pub fn fields(&self) -> &[Field] {
+    pub fn fields(&self) -> &[FormatField] {
         self.fields.get(..self.len).unwrap_or_default()
     }
 
@@ -48,7 +48,7 @@ impl<const N: usize> Describer<N> {
 
     fn list(&mut self, name: &'static str, bits: u32, pattern: u32) -> Step {
         let slot = self.fields.get_mut(self.len).ok_or(Refusal::Malformed)?;
-        *slot = Field { name, bits, pattern };
+        *slot = FormatField { name, bits, pattern };
         self.len += 1;
         Ok(())
     }
@@ -80,7 +80,7 @@ impl<'p, const N: usize> Coder<'p> for Describer<N> {
         self.list("reserved", width, 0)
     }
 
-    fn lsb(&mut self, slot: Slot, width: u32, _rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, _rest: u32) -> Step {
         self.list(slot.name, width, 0)
     }
 

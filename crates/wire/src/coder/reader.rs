@@ -1,6 +1,6 @@
 //! The [`Coder`] that decompresses: octets to values.
 
-use super::{Coder, Refusal, SLOTS, Slot, Step, Word};
+use super::{Coder, LsbSlot, Refusal, SLOTS, Step, Word};
 
 /// Reads a header.
 ///
@@ -32,7 +32,7 @@ impl<'p> Reader<'p> {
 
     /// The bits of a slot that were read, right-aligned, and how many there are.
     #[inline]
-    pub fn collected(&self, slot: Slot) -> (u32, u32) {
+    pub fn collected(&self, slot: LsbSlot) -> (u32, u32) {
         self.slots[slot.index]
     }
 
@@ -110,7 +110,7 @@ impl<'p> Coder<'p> for Reader<'p> {
     }
 
     #[inline(always)]
-    fn lsb(&mut self, slot: Slot, width: u32, _rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, _rest: u32) -> Step {
         let bits = self.take(width)?;
         let (value, count) = &mut self.slots[slot.index];
         *value = value.checked_shl(width).unwrap_or(0) | bits;

@@ -14,8 +14,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::vec::Vec;
 
-const SN: Slot = Slot::new(0, "SN");
-const TS: Slot = Slot::new(1, "TS");
+const SN: LsbSlot = LsbSlot::new(0, "SN");
+const TS: LsbSlot = LsbSlot::new(1, "TS");
 
 proptest! {
     #[test]
@@ -295,8 +295,8 @@ fn sdvl_octets(mut value: u32) -> Step<Vec<u8>> {
 /// Whether the fields that are told are those that were read: no bit is told twice or kept back.
 fn told(octets: &[u8], code: impl FnOnce(&mut Tracer<'_, &mut dyn FnMut(Traced<'_>)>) -> Step) -> bool {
     let mut bits = 0;
-    let mut tell = |field: Traced<'_>| bits += field.bits;
-    let mut tracer = Tracer::new(Reader::contiguous(octets), &mut tell as &mut dyn FnMut(Traced<'_>));
+    let mut on_field = |field: Traced<'_>| bits += field.bits;
+    let mut tracer = Tracer::new(Reader::contiguous(octets), &mut on_field as &mut dyn FnMut(Traced<'_>));
     let coded = code(&mut tracer);
     let read = tracer.reader().position() as u32 * 8;
     // Where a header is refused an octet may have been begun.

@@ -1,6 +1,6 @@
 //! The [`Coder`] that compresses: values to octets.
 
-use super::{Coder, Lsb, Refusal, SLOTS, Slot, Step, Word};
+use super::{Coder, Lsb, LsbSlot, Refusal, SLOTS, Step, Word};
 
 /// The caller's buffer is too short for the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl<'o> Writer<'o> {
 
     /// Sets the value of a slot.
     #[inline]
-    pub fn offer(&mut self, slot: Slot, lsb: Lsb) {
+    pub fn offer(&mut self, slot: LsbSlot, lsb: Lsb) {
         self.slots[slot.index] = lsb;
     }
 
@@ -80,7 +80,7 @@ impl<'o> Writer<'o> {
 
     /// Bits of a slot that the format has sent.
     #[inline]
-    pub fn sent(&self, slot: Slot) -> u32 {
+    pub fn sent(&self, slot: LsbSlot) -> u32 {
         self.sent[slot.index]
     }
 
@@ -177,7 +177,7 @@ impl<'p> Coder<'p> for Writer<'_> {
     }
 
     #[inline(always)]
-    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
         // What an extension sends comes below what the base header has sent.
         let sent = &mut self.sent[slot.index];

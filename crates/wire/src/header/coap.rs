@@ -3,7 +3,7 @@
 //! This module knows how a message over UDP lies in octets. It refuses to know what options mean, which codes
 //! go with which types, and retransmission. What is a message format error behind the token (an option cut
 //! off, a Payload Marker without payload, octets in an Empty message) reads and writes like everything else;
-//! [`End`] tells it.
+//! [`CoapOptionsEnd`] tells it.
 //!
 //! A delta or length has exactly one encoding: the extended forms count from 13 and from 269, so what is
 //! shorter cannot be said in a longer form. Only a uint *value* can be longer than needed, see
@@ -117,8 +117,8 @@ impl<'p> Coap<'p> {
 
     /// Walks the options.
     #[inline]
-    pub fn options(&self) -> Options<'p> {
-        Options::new(self.rest)
+    pub fn options(&self) -> CoapOptions<'p> {
+        CoapOptions::new(self.rest)
     }
 }
 
@@ -292,7 +292,7 @@ impl CoapOption<'_> {
 
 /// What ended a walk over CoAP options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End<'p> {
+pub enum CoapOptionsEnd<'p> {
     /// The Payload Marker and a payload of at least one octet.
     Payload(&'p [u8]),
     /// The end of the message.
@@ -312,14 +312,14 @@ pub enum End<'p> {
 /// **After the last option [`end`](Self::end) says why there are no more.** The octets of the options, put
 /// together, are what was walked over.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'p> {
+pub struct CoapOptions<'p> {
     octets: &'p [u8],
     at: usize,
     number: u16,
-    end: Option<End<'p>>,
+    end: Option<CoapOptionsEnd<'p>>,
 }
 
-impl<'p> Options<'p> {
+impl<'p> CoapOptions<'p> {
     /// The options at the start of `octets`, which end with the message.
     #[inline]
     pub const fn new(octets: &'p [u8]) -> Self {
@@ -334,13 +334,13 @@ impl<'p> Options<'p> {
 
     /// What ended the walk, once it has ended.
     #[inline]
-    pub const fn end(&self) -> Option<End<'p>> {
+    pub const fn end(&self) -> Option<CoapOptionsEnd<'p>> {
         self.end
     }
 
     /// Walks over the options that are left, and says what ends them.
     #[inline]
-    pub fn into_end(mut self) -> End<'p> {
+    pub fn into_end(mut self) -> CoapOptionsEnd<'p> {
         loop {
             match self.step() {
                 Ok(option) => self.advance(&option),
@@ -350,13 +350,13 @@ impl<'p> Options<'p> {
     }
 
     #[inline]
-    fn step(&self) -> Result<CoapOption<'p>, End<'p>> {
+    fn step(&self) -> Result<CoapOption<'p>, CoapOptionsEnd<'p>> {
         let octets = self.octets.get(self.at..).unwrap_or_default();
         match octets {
-            [] => Err(End::NoPayload),
-            [PAYLOAD_MARKER] => Err(End::MarkerWithoutPayload),
-            [PAYLOAD_MARKER, payload @ ..] => Err(End::Payload(payload)),
-            _ => read_option(self.number, octets).ok_or(End::Malformed { offset: self.at }),
+            [] => Err(CoapOptionsEnd::NoPayload),
+            [PAYLOAD_MARKER] => Err(CoapOptionsEnd::MarkerWithoutPayload),
+            [PAYLOAD_MARKER, payload @ ..] => Err(CoapOptionsEnd::Payload(payload)),
+            _ => read_option(self.number, octets).ok_or(CoapOptionsEnd::Malformed { offset: self.at }),
         }
     }
 
@@ -390,7 +390,7 @@ fn read_any_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
     Some(CoapOption { number, value, octets: octets.get(..reader.position())? })
 }
 
-impl<'p> Iterator for Options<'p> {
+impl<'p> Iterator for CoapOptions<'p> {
     type Item = CoapOption<'p>;
 
     #[inline]
@@ -408,7 +408,7 @@ impl<'p> Iterator for Options<'p> {
     }
 }
 
-impl FusedIterator for Options<'_> {}
+impl FusedIterator for CoapOptions<'_> {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -431,8 +431,8 @@ mod tests {
     const POST: [u8; 32] =
         *b"\x42\x02\x19\xf3\xb5\x92\xb1t\x11\x3c\x38id=dev42\xff\xa2at\xfb\0\0\0\0\0\0\0\0";
 
-    fn options(rest: &[u8]) -> (Vec<(u16, &[u8])>, End<'_>) {
-        let mut walk = Options::new(rest);
+    fn options(rest: &[u8]) -> (Vec<(u16, &[u8])>, CoapOptionsEnd<'_>) {
+        let mut walk = CoapOptions::new(rest);
         let options = walk.by_ref().map(|option| (option.number, option.value)).collect();
         (options, walk.end().unwrap())
     }
@@ -450,7 +450,10 @@ mod tests {
                 rest: &GET[4..]
             }
         );
-        assert_eq!(options(message.rest), ([(URI_PATH, &b"temperature"[..])].to_vec(), End::NoPayload));
+        assert_eq!(
+            options(message.rest),
+            ([(URI_PATH, &b"temperature"[..])].to_vec(), CoapOptionsEnd::NoPayload)
+        );
     }
 
     #[test]
@@ -458,7 +461,7 @@ mod tests {
         let message = Coap::read(&CONTENT).unwrap();
         assert_eq!((message.message_type, message.code), (Type::Acknowledgement, Code::CONTENT));
         assert_eq!(message.token, [0x20]);
-        assert_eq!(options(message.rest), (Vec::new(), End::Payload(b"22.3 C")));
+        assert_eq!(options(message.rest), (Vec::new(), CoapOptionsEnd::Payload(b"22.3 C")));
         assert_eq!(message.code.to_string(), "2.05");
     }
 
@@ -471,7 +474,7 @@ mod tests {
             options,
             [(URI_PATH, &b"t"[..]), (CONTENT_FORMAT, &[60][..]), (URI_QUERY, &b"id=dev42"[..])]
         );
-        assert_eq!(end, End::Payload(&POST[20..]));
+        assert_eq!(end, CoapOptionsEnd::Payload(&POST[20..]));
         assert_eq!(message.options().into_end(), end);
     }
 
@@ -483,12 +486,12 @@ mod tests {
             let end = message.map(|message| message.options().into_end());
             let expected = match len {
                 0..6 => Err(Refusal::Malformed),
-                6 | 8 | 10 | 19 => Ok(End::NoPayload),
-                7 => Ok(End::Malformed { offset: 0 }),
-                9 => Ok(End::Malformed { offset: 2 }),
-                11..19 => Ok(End::Malformed { offset: 4 }),
-                20 => Ok(End::MarkerWithoutPayload),
-                _ => Ok(End::Payload(&POST[20..len])),
+                6 | 8 | 10 | 19 => Ok(CoapOptionsEnd::NoPayload),
+                7 => Ok(CoapOptionsEnd::Malformed { offset: 0 }),
+                9 => Ok(CoapOptionsEnd::Malformed { offset: 2 }),
+                11..19 => Ok(CoapOptionsEnd::Malformed { offset: 4 }),
+                20 => Ok(CoapOptionsEnd::MarkerWithoutPayload),
+                _ => Ok(CoapOptionsEnd::Payload(&POST[20..len])),
             };
             assert_eq!(end, expected, "{len} octets");
         }
@@ -522,36 +525,36 @@ mod tests {
 
     #[test]
     fn every_end_of_the_options_is_told() {
-        let end = |rest| Options::new(rest).into_end();
-        assert_eq!(end(b""), End::NoPayload);
-        assert_eq!(end(b"\xff"), End::MarkerWithoutPayload);
-        assert_eq!(end(b"\x60\xff"), End::MarkerWithoutPayload);
-        assert_eq!(end(b"\x60\xff\xff"), End::Payload(b"\xff"));
+        let end = |rest| CoapOptions::new(rest).into_end();
+        assert_eq!(end(b""), CoapOptionsEnd::NoPayload);
+        assert_eq!(end(b"\xff"), CoapOptionsEnd::MarkerWithoutPayload);
+        assert_eq!(end(b"\x60\xff"), CoapOptionsEnd::MarkerWithoutPayload);
+        assert_eq!(end(b"\x60\xff\xff"), CoapOptionsEnd::Payload(b"\xff"));
         // Option Delta 15 without being the Payload Marker, and Option Length 15.
-        assert_eq!(end(b"\x60\xf1a"), End::Malformed { offset: 1 });
-        assert_eq!(end(b"\x60\x1faaaaaaaaaaaaaaaaaaaaa"), End::Malformed { offset: 1 });
+        assert_eq!(end(b"\x60\xf1a"), CoapOptionsEnd::Malformed { offset: 1 });
+        assert_eq!(end(b"\x60\x1faaaaaaaaaaaaaaaaaaaaa"), CoapOptionsEnd::Malformed { offset: 1 });
         // Cut off in the value, in the extended delta, in the extended length.
-        assert_eq!(end(b"\xb4tim"), End::Malformed { offset: 0 });
-        assert_eq!(end(b"\xe0\x01"), End::Malformed { offset: 0 });
-        assert_eq!(end(b"\x0e\x01"), End::Malformed { offset: 0 });
+        assert_eq!(end(b"\xb4tim"), CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(end(b"\xe0\x01"), CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(end(b"\x0e\x01"), CoapOptionsEnd::Malformed { offset: 0 });
     }
 
     #[test]
     fn a_marker_inside_a_value_is_none() {
         assert_eq!(
             options(b"\x12\xff\xff\xff\xff"),
-            ([(1, &[0xFF, 0xFF][..])].to_vec(), End::Payload(&[0xFF]))
+            ([(1, &[0xFF, 0xFF][..])].to_vec(), CoapOptionsEnd::Payload(&[0xFF]))
         );
     }
 
     #[test]
     fn an_option_number_ends_at_65_535() {
         // 269 + 0xFEF2 = 65 535.
-        assert_eq!(options(b"\xe0\xfe\xf2"), ([(65_535, &[][..])].to_vec(), End::NoPayload));
+        assert_eq!(options(b"\xe0\xfe\xf2"), ([(65_535, &[][..])].to_vec(), CoapOptionsEnd::NoPayload));
         assert_eq!(options(b"\xe0\xfe\xf2\x00").0.len(), 2);
-        assert_eq!(options(b"\xe0\xfe\xf2\x10").1, End::Malformed { offset: 3 });
-        assert_eq!(options(b"\xe0\xfe\xf3").1, End::Malformed { offset: 0 });
-        assert_eq!(options(b"\xe0\xff\xff").1, End::Malformed { offset: 0 });
+        assert_eq!(options(b"\xe0\xfe\xf2\x10").1, CoapOptionsEnd::Malformed { offset: 3 });
+        assert_eq!(options(b"\xe0\xfe\xf3").1, CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(options(b"\xe0\xff\xff").1, CoapOptionsEnd::Malformed { offset: 0 });
     }
 
     #[test]
@@ -659,7 +662,7 @@ mod tests {
         /// is no second encoding of a delta or length.
         #[test]
         fn options_written_again_are_the_same(octets in random_options()) {
-            let mut walk = Options::new(&octets);
+            let mut walk = CoapOptions::new(&octets);
             let mut out = std::vec![0; octets.len()];
             let mut writer = Writer::new(&mut out, 0);
             let mut previous = 0;
@@ -672,14 +675,14 @@ mod tests {
             prop_assert_eq!(end, walk.offset());
             prop_assert_eq!(&out[..end], &octets[..end]);
             let behind = match walk.end().unwrap() {
-                End::Payload(payload) => 1 + payload.len(),
-                End::NoPayload => 0,
-                End::MarkerWithoutPayload => 1,
-                End::Malformed { offset } => octets.len() - offset,
+                CoapOptionsEnd::Payload(payload) => 1 + payload.len(),
+                CoapOptionsEnd::NoPayload => 0,
+                CoapOptionsEnd::MarkerWithoutPayload => 1,
+                CoapOptionsEnd::Malformed { offset } => octets.len() - offset,
             };
             prop_assert_eq!(end + behind, octets.len());
             prop_assert_eq!(walk.next(), None);
-            prop_assert_eq!(Options::new(&octets).into_end(), walk.end().unwrap());
+            prop_assert_eq!(CoapOptions::new(&octets).into_end(), walk.end().unwrap());
         }
 
         #[test]
@@ -705,7 +708,7 @@ mod tests {
                 writer.copy(payload);
             }
             let end = writer.finish().unwrap();
-            let expected_end = payload.as_deref().map_or(End::NoPayload, End::Payload);
+            let expected_end = payload.as_deref().map_or(CoapOptionsEnd::NoPayload, CoapOptionsEnd::Payload);
             prop_assert_eq!(options(&out[..end]), (expected, expected_end));
         }
     }

@@ -94,8 +94,8 @@ impl<'p> Tcp<'p> {
 
     /// Walks the options.
     #[inline]
-    pub fn walk(&self) -> Options<'p> {
-        Options::new(self.options)
+    pub fn walk(&self) -> TcpOptions<'p> {
+        TcpOptions::new(self.options)
     }
 }
 
@@ -119,7 +119,7 @@ pub mod kind {
 
 /// What ended a walk over TCP options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End<'p> {
+pub enum TcpOptionsEnd<'p> {
     /// The options fill their place.
     Exhausted,
     /// An End of Option List.
@@ -139,13 +139,13 @@ pub enum End<'p> {
 /// **After the last option [`end`](Self::end) says why there are no more.** The octets of the options, put
 /// together, are what was walked over.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'p> {
+pub struct TcpOptions<'p> {
     octets: &'p [u8],
     at: usize,
-    end: Option<End<'p>>,
+    end: Option<TcpOptionsEnd<'p>>,
 }
 
-impl<'p> Options<'p> {
+impl<'p> TcpOptions<'p> {
     /// The options that `octets` hold.
     #[inline]
     pub const fn new(octets: &'p [u8]) -> Self {
@@ -154,27 +154,27 @@ impl<'p> Options<'p> {
 
     /// What ended the walk, once it has ended.
     #[inline]
-    pub const fn end(&self) -> Option<End<'p>> {
+    pub const fn end(&self) -> Option<TcpOptionsEnd<'p>> {
         self.end
     }
 
     #[inline]
-    fn step(&self) -> Result<(u8, &'p [u8]), End<'p>> {
+    fn step(&self) -> Result<(u8, &'p [u8]), TcpOptionsEnd<'p>> {
         let rest = self.octets.get(self.at..).unwrap_or_default();
         let len = match *rest {
-            [] => return Err(End::Exhausted),
-            [kind::EOL, ref padding @ ..] => return Err(End::EndOfOptionList { padding }),
+            [] => return Err(TcpOptionsEnd::Exhausted),
+            [kind::EOL, ref padding @ ..] => return Err(TcpOptionsEnd::EndOfOptionList { padding }),
             [kind::NOP, ..] => 1,
             // Not even the Kind and the Length themselves.
-            [_] | [_, 0 | 1, ..] => return Err(End::Malformed { offset: self.at }),
+            [_] | [_, 0 | 1, ..] => return Err(TcpOptionsEnd::Malformed { offset: self.at }),
             [_, len, ..] => usize::from(len),
         };
-        let option = rest.get(..len).ok_or(End::Malformed { offset: self.at })?;
+        let option = rest.get(..len).ok_or(TcpOptionsEnd::Malformed { offset: self.at })?;
         Ok((rest[0], option))
     }
 }
 
-impl<'p> Iterator for Options<'p> {
+impl<'p> Iterator for TcpOptions<'p> {
     /// Kind, and octets of the whole option with Kind and Length.
     type Item = (u8, &'p [u8]);
 
@@ -196,7 +196,7 @@ impl<'p> Iterator for Options<'p> {
     }
 }
 
-impl FusedIterator for Options<'_> {}
+impl FusedIterator for TcpOptions<'_> {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -238,7 +238,7 @@ mod tests {
                 (kind::WINDOW_SCALE, 3)
             ]
         );
-        assert_eq!(walk.end(), Some(End::Exhausted));
+        assert_eq!(walk.end(), Some(TcpOptionsEnd::Exhausted));
     }
 
     #[test]
@@ -275,16 +275,16 @@ mod tests {
     #[test]
     fn every_end_of_the_options_is_told() {
         let end = |octets| {
-            let mut walk = Options::new(octets);
+            let mut walk = TcpOptions::new(octets);
             (walk.by_ref().count(), walk.end().unwrap())
         };
-        assert_eq!(end(b""), (0, End::Exhausted));
-        assert_eq!(end(b"\x01\x01"), (2, End::Exhausted));
-        assert_eq!(end(b"\x01\0\x07\0"), (1, End::EndOfOptionList { padding: b"\x07\0" }));
-        assert_eq!(end(b"\x01\x02"), (1, End::Malformed { offset: 1 }));
-        assert_eq!(end(b"\x02\0\x05\xb4"), (0, End::Malformed { offset: 0 }));
-        assert_eq!(end(b"\x02\x01\x05\xb4"), (0, End::Malformed { offset: 0 }));
-        assert_eq!(end(b"\x01\x02\x04\x05"), (1, End::Malformed { offset: 1 }));
+        assert_eq!(end(b""), (0, TcpOptionsEnd::Exhausted));
+        assert_eq!(end(b"\x01\x01"), (2, TcpOptionsEnd::Exhausted));
+        assert_eq!(end(b"\x01\0\x07\0"), (1, TcpOptionsEnd::EndOfOptionList { padding: b"\x07\0" }));
+        assert_eq!(end(b"\x01\x02"), (1, TcpOptionsEnd::Malformed { offset: 1 }));
+        assert_eq!(end(b"\x02\0\x05\xb4"), (0, TcpOptionsEnd::Malformed { offset: 0 }));
+        assert_eq!(end(b"\x02\x01\x05\xb4"), (0, TcpOptionsEnd::Malformed { offset: 0 }));
+        assert_eq!(end(b"\x01\x02\x04\x05"), (1, TcpOptionsEnd::Malformed { offset: 1 }));
     }
 
     proptest! {
@@ -319,12 +319,12 @@ mod tests {
 
         #[test]
         fn the_walk_accounts_for_every_octet(octets in vec(0..12_u8, 0..=40)) {
-            let mut walk = Options::new(&octets);
+            let mut walk = TcpOptions::new(&octets);
             let walked: Vec<_> = walk.by_ref().flat_map(|(_, option)| option).copied().collect();
             let behind = match walk.end().unwrap() {
-                End::Exhausted => 0,
-                End::EndOfOptionList { padding } => 1 + padding.len(),
-                End::Malformed { offset } => octets.len() - offset,
+                TcpOptionsEnd::Exhausted => 0,
+                TcpOptionsEnd::EndOfOptionList { padding } => 1 + padding.len(),
+                TcpOptionsEnd::Malformed { offset } => octets.len() - offset,
             };
             prop_assert_eq!(walked.len() + behind, octets.len());
             prop_assert_eq!(&walked, &octets[..walked.len()]);

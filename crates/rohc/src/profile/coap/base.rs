@@ -5,7 +5,7 @@ use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
 };
 
 /// Most templates of a base.
@@ -115,13 +115,13 @@ impl Base {
             return false;
         }
         room.copy_from_slice(template.outline);
-        let token = Token::of(template.token);
+        let token = CoapToken::of(template.token);
         *slot = Template {
             // Of a token that is not static only the length is known.
             token: if template.token_mode == TokenMode::Static {
                 token
             } else {
-                Token::of_uint(0, token.len)
+                CoapToken::of_uint(0, token.len)
             },
             message_type: template.message_type,
             code: template.code,

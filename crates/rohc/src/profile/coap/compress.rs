@@ -12,18 +12,18 @@ use super::learn::IpIdWatcher;
 use super::message::Message;
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
 };
 use super::{Base, Carries, Differences, Fields, Least, Whole, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
-use crate::exchange::{Exchange, Exchanges};
-use crate::framing::Frame;
+use crate::exchange::{CoapExchange, Exchanges};
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 
 /// An MSN may jump so far ahead to stay with the Message ID; what jumps farther is anchored anew.
 const REACH: i16 = 200;
@@ -113,7 +113,7 @@ pub(crate) struct Context {
     counts_own: bool,
     /// Whether the template was another one, packet by packet; the newest is the lowest bit.
     pub(super) switches: u32,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
 }
 
@@ -182,7 +182,7 @@ impl Context {
             last_message_id: message.message_id,
             counts_own: false,
             switches: 0,
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             caution: Caution::default(),
         };
         if !context.shared.path.v6 {
@@ -247,7 +247,7 @@ impl Context {
         x.checksum = message.checksum;
         self.note_controls(message, x, config);
         let header_in = message.packet.len() - payload.len();
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let number = x.template;
         let mut known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
@@ -272,7 +272,7 @@ impl Context {
         if Template::is_own(x.message_type) {
             self.counts_own = true;
             if let Some(sent) = &mut memory.sent {
-                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+                sent.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
             }
         }
         let refresh = !is_quiet && self.note_said(x, format, config, memory.templates);
@@ -453,7 +453,7 @@ impl Context {
         x.token = message.token;
         x.names_request = names_request;
         if names_request {
-            x.request_msn = request.map_or(0, Exchange::msn);
+            x.request_msn = request.map_or(0, CoapExchange::msn);
             let named = header::named(&self.shared, template, x);
             if let Some(request) = request {
                 x.carries.request = request.msn() != named;
@@ -491,20 +491,25 @@ impl Context {
         &self,
         message: &Message<'_>,
         memory: &'e Memory<'_, '_>,
-    ) -> Option<&'e Exchange> {
+    ) -> Option<&'e CoapExchange> {
         let received = memory.received?;
         if Template::is_own(message.message_type) {
             received.by_token(self.names[1], &message.token)
         } else {
             let found = received.by_message_id(self.names[1], message.message_id);
             // A Message ID comes again; a response has the token of its request (RFC 7252, section 5.3.1).
-            found.filter(|found| message.token == Token::EMPTY || message.token == found.token())
+            found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }
     }
 
     /// The MSN that lets the packet say least: it follows the Message ID, or the message that is named.
     #[inline]
-    pub(super) fn msn(&self, template: &Template, message: &Message<'_>, request: Option<&Exchange>) -> u32 {
+    pub(super) fn msn(
+        &self,
+        template: &Template,
+        message: &Message<'_>,
+        request: Option<&CoapExchange>,
+    ) -> u32 {
         let last = self.shared.msn;
         let counted = match template.message_id {
             MessageIdMode::Counted if Template::is_own(message.message_type) => {

@@ -18,7 +18,7 @@ pub(super) const DISTRUST: (u8, u8) = (2, 64);
 impl Context {
     /// State, whether there is feedback, and the MSN of the newest packet, to be looked at. What says all that can
     /// change is FO.
-    pub(crate) fn shown(&self) -> (&'static str, bool, u32) {
+    pub(crate) fn summary(&self) -> (&'static str, bool, u32) {
         let state = match self.left {
             Left { ir: 1.., .. } => "IR",
             Left { repair: 1.., .. } => "FO",

@@ -8,10 +8,10 @@ use super::header;
 use super::outline::{Holes, Kind, is_outline};
 use super::state::{ChecksumMode, Path, State, Template, Templates};
 use super::{Fields, Whole, msn_interval, steps};
-use crate::arrival::{Arrivals, Moment, Passed};
+use crate::arrival::{Arrivals, Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::exchange::{Exchange, Exchanges};
-use crate::packet::Header;
+use crate::exchange::{CoapExchange, Exchanges};
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
@@ -111,7 +111,7 @@ impl Context {
     /// An IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn initialize(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -203,7 +203,7 @@ impl Context {
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -252,7 +252,7 @@ impl Context {
     #[inline(never)]
     fn common(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
@@ -358,9 +358,9 @@ impl Context {
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_likely = |distance: u32| match clock {
             _ if has_check(packet.format) => true,
-            Passed::About { .. } => true,
-            Passed::AtMost(most) => most < distance + few,
-            Passed::Perhaps(_) => distance < ahead + few,
+            PassedPackets::About { .. } => true,
+            PassedPackets::AtMost(most) => most < distance + few,
+            PassedPackets::Perhaps(_) => distance < ahead + few,
         };
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
@@ -432,7 +432,7 @@ impl Context {
         names: [u32; 2],
         x: &mut Fields<'_>,
         memory: &'e Memory<'_, '_>,
-    ) -> Option<&'e Exchange> {
+    ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
             return None;
@@ -490,7 +490,7 @@ impl Context {
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            received.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            received.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
         }
     }
 
@@ -523,10 +523,10 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         templates: &Templates<'_>,
         bases: &[super::Base],
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let (mut x, mut whole) = (Fields::new(self.shared.current), Whole::new(self.shared.path));
@@ -535,7 +535,7 @@ impl Context {
             0xFC => Format::IrCr,
             first => format_of(first, &self.shared)?,
         };
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         if is_long(format) {
             long(format, &mut tracer, &mut x, &mut whole).ok()?;
         } else {

@@ -8,17 +8,18 @@ use crate::arrival::Moment;
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Key, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
 use crate::exchange::Linked;
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::storage::Slots;
 
@@ -26,7 +27,7 @@ impl SenderContext for Context {
     #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Coap) {
@@ -35,8 +36,8 @@ impl SenderContext for Context {
         compressor.coap(packet, out)
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc5225
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
     }
 
     fn receive_feedback(
@@ -44,22 +45,22 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config.repetitions, &mut shared.templates);
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, shared: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
         self.restart(config.repetitions, &mut shared.templates);
     }
 
-    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
         self.release(&mut shared.templates)
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.shown();
+    fn context_state(&self, cid: Cid) -> ContextState {
+        let (state, two_way, msn) = self.summary();
         ContextState {
             cid,
             profile: ProfileId::Coap,
@@ -70,7 +71,7 @@ impl SenderContext for Context {
     }
 }
 
-impl Key for Path {
+impl FlowKey for Path {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
@@ -104,7 +105,7 @@ impl<'m> Compressor<'m> {
     #[inline(never)]
     fn coap(
         &mut self,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let (now, mut path) = (packet.now, Path::default());
@@ -130,7 +131,7 @@ impl<'m> Compressor<'m> {
     fn message(
         &mut self,
         message: &Message<'_>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
         owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
@@ -158,7 +159,7 @@ impl<'m> Compressor<'m> {
             Some(linked) => (Some(linked.sent), Some(&*linked.received)),
             None => (None, None),
         };
-        let Shared { templates, bases, .. } = &mut self.shared;
+        let SharedMemory { templates, bases, .. } = &mut self.shared;
         let mut memory = Memory { templates, sent, received, bases };
         self.flows.touch(cid);
         if self.flows.rests(cid) {
@@ -199,7 +200,7 @@ impl<'m> Decompressor<'m> {
 fn memory<'a, 'm>(
     linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,
-    shared: &'a mut decompressor::Shared<'m>,
+    shared: &'a mut decompressor::SharedMemory<'m>,
 ) -> decompress::Memory<'a, 'm> {
     let (sent, received) = match linked {
         Some(linked) => (Some(&*linked.sent), Some(linked.received)),
@@ -221,7 +222,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         _: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
@@ -243,9 +244,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut memory = memory(packet.linked, config, shared);
@@ -256,21 +257,21 @@ impl ReceiverContext for decompress::Context {
         verified
     }
 
-    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
         self.release(&mut shared.templates);
     }
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.templates, &shared.bases, tell)
+        self.dissect(packet, &shared.templates, &shared.bases, on_field)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Coap, state, mode: config.mode, sn }
     }
@@ -286,7 +287,7 @@ impl ReceiverContext for decompress::Context {
         _: Moment,
         _: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         if let Some(Failure::OnTrial(_)) = failure {
             return None;

@@ -1,18 +1,18 @@
 //! The packet formats. Section 6 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Coder, Slot, Step, sdvl};
+use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
 use super::outline::{Kind, MAX_OUTLINE, is_outline};
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, TEMPLATES, Template, Token, TokenMode,
+    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, TEMPLATES, Template, TokenMode,
 };
 use super::{Carries, Fields, Least, Whole};
 use crate::profile::{Format, ProfileId};
 
 /// Master Sequence Number.
-pub(super) const MSN: Slot = Slot::new(0, "MSN");
+pub(super) const MSN: LsbSlot = LsbSlot::new(0, "MSN");
 
 /// Templates that a short format can name.
 pub(super) const SHORT_TEMPLATES: u8 = 12;
@@ -367,7 +367,7 @@ pub(super) fn definition<'p, C: Coder<'p>>(c: &mut C, t: &mut Template, outline:
     c.require(is_outline(outline))
 }
 
-fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut Token) -> Step {
+fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut CoapToken) -> Step {
     for octet in token.octets.iter_mut().take(usize::from(token.len)) {
         c.uint("Token", 8, octet)?;
     }

@@ -14,7 +14,7 @@ use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, chain, long, short};
 use super::outline::{Class, Holes, append};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
+use super::state::{ChecksumMode, CoapToken, IpIdMode, MessageIdMode, State, Template, TokenMode};
 use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
@@ -147,7 +147,7 @@ fn parts_are_those_of_the_document() {
     hold("format ip_dynamic", &block.join("\n"));
     hold("format control", &described("control", 0, |c| formats::control(c, &mut { v4.path })));
     let defined = |title: &str, mode: TokenMode| {
-        let mut template = Template { token_mode: mode, token: Token::of_uint(0, 4), ..Template::EMPTY };
+        let mut template = Template { token_mode: mode, token: CoapToken::of_uint(0, 4), ..Template::EMPTY };
         described(title, 0, |c| formats::definition(c, &mut template, &mut &[][..]))
     };
     let block = [
@@ -177,7 +177,7 @@ fn chains_are_those_of_the_document() {
         let mut template = Template {
             token_mode: TokenMode::Irregular,
             message_id,
-            token: Token::of_uint(0, 4),
+            token: CoapToken::of_uint(0, 4),
             ..Template::EMPTY
         };
         template.settle(outline);
@@ -584,7 +584,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
             let nack = crate::feedback::Feedback {
                 sn: 0x1236,
                 sn_bits: 14,
-                form: crate::feedback::Form::Rfc5225,
+                form: crate::feedback::FeedbackForm::Rfc5225,
                 ..crate::feedback::Feedback::new(cid, crate::feedback::AckType::Nack)
             };
             let mut element = [0; crate::feedback::MAX_ELEMENT];

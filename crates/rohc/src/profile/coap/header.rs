@@ -9,9 +9,9 @@ use thinair_wire::header::protocol;
 
 use super::Fields;
 use super::outline::{Kind, uint_len, write_option};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
+use super::state::{ChecksumMode, CoapToken, IpIdMode, MessageIdMode, State, Template, TokenMode};
 use crate::decompressor::Unbuildable;
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 
 /// What a number of 8 sent bits may lie below the last one.
 const LSB_BELOW: u32 = 8;
@@ -30,7 +30,7 @@ const TURN: u32 = 45;
 pub(super) fn infer(
     state: &State,
     template: &Template,
-    request: Option<&Exchange>,
+    request: Option<&CoapExchange>,
     x: &mut Fields<'_>,
 ) -> bool {
     let msn = x.msn;
@@ -59,8 +59,8 @@ pub(super) fn infer(
     if !carries.token || template.token_mode == TokenMode::Static {
         x.token = match (template.token_mode, request) {
             (TokenMode::Static, _) => template.token,
-            (TokenMode::CountedUint, _) => Token::of_shortest_uint(counted_token(template, msn)),
-            (TokenMode::Counted, _) => Token::of_uint(counted_token(template, msn), template.token.len),
+            (TokenMode::CountedUint, _) => CoapToken::of_shortest_uint(counted_token(template, msn)),
+            (TokenMode::Counted, _) => CoapToken::of_uint(counted_token(template, msn), template.token.len),
             (TokenMode::OfRequest, Some(request)) => request.token(),
             (TokenMode::OfRequest, None) => return false,
             (TokenMode::Irregular, _) => x.token,
@@ -70,7 +70,12 @@ pub(super) fn infer(
 }
 
 /// Sets the numbers of the dynamic options.
-fn infer_numbers(state: &State, template: &Template, request: Option<&Exchange>, x: &mut Fields<'_>) -> bool {
+fn infer_numbers(
+    state: &State,
+    template: &Template,
+    request: Option<&CoapExchange>,
+    x: &mut Fields<'_>,
+) -> bool {
     let mut reference = 0;
     for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
@@ -110,7 +115,7 @@ pub(super) fn set_anchors(template: &mut Template, x: &Fields<'_>) {
     if x.carries.token && (is_counted || template.token_mode == TokenMode::CountedUint) {
         let anchor = x.token.uint().wrapping_sub(u64::from(x.msn));
         template.token =
-            Token { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
+            CoapToken { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
     }
     if x.carries.numbers {
         let dynamic = x.holes.as_slice().iter().zip(&x.numbers).filter(|(hole, _)| hole.has_anchor());

@@ -3,17 +3,17 @@
 //!
 //! Nothing here changes what a packet means: the context says how fields change, and the packets say the context.
 
-use thinair_wire::header::coap::{CoapOption, End, Options};
+use thinair_wire::header::coap::{CoapOption, CoapOptions, CoapOptionsEnd};
 
 use super::compress::{Context, Memory, Trial};
 use super::header::{self, near};
 use super::message::{Message, partial_iv, uint};
 use super::outline::{Class, Entries, Holes, Kind, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
-use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
+use super::state::{CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
 use super::{Carries, Fields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 
 /// Option Numbers. RFC 7959, section 2.1; RFC 8613, section 2.
 const BLOCK2: u16 = 23;
@@ -256,7 +256,7 @@ impl Context {
             let of_request = request.is_some_and(|request| request.token() == message.token);
             let (msn, new) = (x.msn, message.token);
             self.redefine(number, config, memory, |template| {
-                let counted = Token::of_uint(header::counted_token(template, msn), new.len);
+                let counted = CoapToken::of_uint(header::counted_token(template, msn), new.len);
                 template.token_mode = match template.token_mode {
                     // It has come round, and has kept its length.
                     TokenMode::CountedUint if counted == new && new.len > 0 => TokenMode::Counted,
@@ -264,8 +264,8 @@ impl Context {
                     _ => TokenMode::Irregular,
                 };
                 template.token = match template.token_mode {
-                    TokenMode::Counted => Token { len: new.len, ..template.token },
-                    _ => Token::of_uint(0, new.len),
+                    TokenMode::Counted => CoapToken { len: new.len, ..template.token },
+                    _ => CoapToken::of_uint(0, new.len),
                 };
             });
         }
@@ -337,9 +337,9 @@ impl Context {
         config: &CompressorConfig,
         memory: &mut Memory<'_, '_>,
     ) -> Result<u8, Refused> {
-        let mut options = Options::new(message.rest);
+        let mut options = CoapOptions::new(message.rest);
         let observes = options.any(|option| option.number == OBSERVE) && message.code.class() >= 2;
-        if options.into_end() == End::MarkerWithoutPayload {
+        if options.into_end() == CoapOptionsEnd::MarkerWithoutPayload {
             return Err(Refused::ByThisPacket);
         }
         let request = self.request(message, memory).copied();
@@ -370,7 +370,7 @@ impl Context {
             token: if token_mode == TokenMode::Static {
                 message.token
             } else {
-                Token::of_uint(0, message.token.len)
+                CoapToken::of_uint(0, message.token.len)
             },
             message_type: message.message_type,
             code: message.code,
@@ -394,7 +394,7 @@ impl Context {
         &mut self,
         number: u8,
         message: &Message<'_>,
-        request: Option<Exchange>,
+        request: Option<CoapExchange>,
         config: &CompressorConfig,
         memory: &mut Memory<'_, '_>,
     ) {
@@ -405,7 +405,7 @@ impl Context {
         let msn = trial.map_or(self.shared.msn, |trial| trial.x.msn);
         let steps = u64::from(msn.wrapping_sub(template.used));
         let counts = new.uint().wrapping_sub(old.uint()) == steps && steps > 0 && steps < 256;
-        let shortest = |token: &Token| *token == Token::of_shortest_uint(token.uint());
+        let shortest = |token: &CoapToken| *token == CoapToken::of_shortest_uint(token.uint());
         let mode = if request.is_some_and(|request| request.token() == new) {
             TokenMode::OfRequest
         } else if counts && shortest(&old) && shortest(&new) {
@@ -418,11 +418,13 @@ impl Context {
         self.redefine(number, config, memory, |template| {
             template.token_mode = mode;
             template.token = match mode {
-                TokenMode::Counted | TokenMode::CountedUint => Token {
+                TokenMode::Counted | TokenMode::CountedUint => CoapToken {
                     octets: new.uint().wrapping_sub(u64::from(msn)).to_be_bytes(),
                     len: if mode == TokenMode::Counted { new.len } else { 0 },
                 },
-                TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => Token::of_uint(0, new.len),
+                TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => {
+                    CoapToken::of_uint(0, new.len)
+                }
             };
         });
     }
@@ -475,11 +477,11 @@ fn is_step(class: &Class<'_>) -> bool {
 }
 
 /// The outline of a message that nothing is known of yet.
-fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]) -> Option<usize> {
+fn outline_of(message: &Message<'_>, request: Option<&CoapExchange>, room: &mut [u8]) -> Option<usize> {
     let mut len = 0;
     let mut last = 0;
     let mut dynamic = 0;
-    let mut options = Options::new(message.rest);
+    let mut options = CoapOptions::new(message.rest);
     for option in options.by_ref() {
         let class = first_class(&option, message, request);
         let class = if dynamic < MAX_DYNAMIC { class } else { Class::Static(option.value) };
@@ -487,11 +489,15 @@ fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]
         append(room, &mut len, u32::from(option.number - last), &class).then_some(())?;
         last = option.number;
     }
-    matches!(options.end()?, End::Payload(_) | End::NoPayload).then_some(len)
+    matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload).then_some(len)
 }
 
 /// How an option is likely to change.
-fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Option<&Exchange>) -> Class<'p> {
+fn first_class<'p>(
+    option: &CoapOption<'p>,
+    message: &Message<'_>,
+    request: Option<&CoapExchange>,
+) -> Class<'p> {
     let value = option.value;
     match option.number {
         // RFC 7641, section 3.4: in notifications it is a sequence number.
@@ -500,7 +506,7 @@ fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Opti
             // The first block, and no more: there is nothing to count.
             Some(0..8) => Class::Static(value),
             Some(block) => {
-                let of_request = request.and_then(Exchange::block) == Some(block >> 4);
+                let of_request = request.and_then(CoapExchange::block) == Some(block >> 4);
                 let low = (block & 0x0F) as u8;
                 if of_request { Class::BlockOfRequest(low) } else { Class::Block(low) }
             }
@@ -516,7 +522,7 @@ fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Opti
 
 /// An outline that takes both a template and a message, if they differ in values of static options alone.
 fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize> {
-    let mut options = Options::new(message.rest);
+    let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;
     let mut differs = false;
@@ -540,7 +546,8 @@ fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize
         dynamic += usize::from(!matches!(class, Class::Static(_)));
         append(room, &mut len, entry.delta, &class).then_some(())?;
     }
-    let ends = options.next().is_none() && matches!(options.end()?, End::Payload(_) | End::NoPayload);
+    let ends = options.next().is_none()
+        && matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload);
     (ends && differs && dynamic <= MAX_DYNAMIC).then_some(len)
 }
 

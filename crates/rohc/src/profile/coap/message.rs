@@ -3,12 +3,12 @@
 
 use thinair_wire::coder::Word;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
-use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOptions, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
 use super::Fields;
 use super::outline::{Holes, Kind, option_at, uint_len};
-use super::state::{Path, Template, Token, TokenMode};
+use super::state::{CoapToken, Path, Template, TokenMode};
 use crate::compressor::Ports;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
@@ -27,7 +27,7 @@ pub(crate) struct Message<'p> {
     pub(super) message_type: Type,
     pub(super) code: Code,
     pub(super) message_id: u16,
-    pub(super) token: Token,
+    pub(super) token: CoapToken,
     /// Options, Payload Marker and payload.
     pub(super) rest: &'p [u8],
     /// None of the ports is in the list: a strict parse says that it is CoAP.
@@ -81,7 +81,7 @@ impl<'p> Message<'p> {
         if first >> 6 != 1 || tkl > 8 {
             return None;
         }
-        let (token, rest) = Token::at_start_of(behind, tkl)?;
+        let (token, rest) = CoapToken::at_start_of(behind, tkl)?;
         let message_type = Word::from_u32(u32::from(first >> 4));
         let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
         if by_parse && !is_strictly_coap(message_type, Code(code), rest, coap.len() - Coap::LEN) {
@@ -142,7 +142,10 @@ fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) 
         2 | 4 | 5 => message_type != Type::Reset,
         _ => false,
     };
-    fits && matches!(Options::new(rest).into_end(), End::Payload(_) | End::NoPayload)
+    fits && matches!(
+        CoapOptions::new(rest).into_end(),
+        CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload
+    )
 }
 
 /// What stands behind the options, if they end here.

@@ -9,7 +9,7 @@ use thinair_wire::header::protocol;
 
 use super::outline::{Holes, MAX_DYNAMIC};
 use super::{Fields, header};
-pub(super) use crate::exchange::Token;
+pub(super) use crate::exchange::CoapToken;
 use crate::storage::Slots;
 
 /// Templates of one context.
@@ -124,7 +124,7 @@ impl Word for ChecksumMode {
 #[derive(Clone, Copy, Debug)]
 pub struct Template {
     /// The token; where it counts, the anchor of the uint: its value minus the MSN.
-    pub(super) token: Token,
+    pub(super) token: CoapToken,
     pub(super) message_type: Type,
     pub(super) code: Code,
     pub(super) token_mode: TokenMode,
@@ -162,7 +162,7 @@ pub struct Template {
 impl Template {
     /// No template.
     pub const EMPTY: Self = Self {
-        token: Token { octets: [0; 8], len: 0 },
+        token: CoapToken { octets: [0; 8], len: 0 },
         message_type: Type::Confirmable,
         code: Code::EMPTY,
         token_mode: TokenMode::Static,
@@ -619,12 +619,12 @@ mod tests {
 
     #[test]
     fn tokens_are_uints_of_a_width() {
-        assert_eq!(Token::of(&[1, 2]).uint(), 0x0102);
-        assert_eq!(Token::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
-        assert_eq!(Token::of_shortest_uint(0x0102).as_slice(), [1, 2]);
-        assert!(Token::of_shortest_uint(0).as_slice().is_empty());
-        assert_eq!(Token::of(&[0xFF; 8]).uint(), u64::MAX);
-        assert_eq!(Token::of_uint(u64::MAX, 0).uint(), 0);
+        assert_eq!(CoapToken::of(&[1, 2]).uint(), 0x0102);
+        assert_eq!(CoapToken::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
+        assert_eq!(CoapToken::of_shortest_uint(0x0102).as_slice(), [1, 2]);
+        assert!(CoapToken::of_shortest_uint(0).as_slice().is_empty());
+        assert_eq!(CoapToken::of(&[0xFF; 8]).uint(), u64::MAX);
+        assert_eq!(CoapToken::of_uint(u64::MAX, 0).uint(), 0);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) struct Attempt<'a, 'p> {
 
 /// What is known of a header when it has passed its CRC.
 #[derive(Default)]
-pub(super) struct Passed {
+pub(super) struct PassedPackets {
     pub(super) layout: Layout,
     pub(super) crc_static: [u8; 2],
     /// There are extension headers, or the packet says that there are none any more.
@@ -61,7 +61,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<(), Failure> {
         let context = self.context;
         if self.misses_ip_id(x) {
@@ -90,9 +90,9 @@ impl Attempt<'_, '_> {
             let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
                 let is_ahead =
-                    !passed.looks_late || steps && !self.is_right_late(late, x, extensions, out, passed)?;
+                    !passed.looks_late || steps && !self.verify_late(late, x, extensions, out, passed)?;
                 let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
-                if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
+                if found.is_err() && self.verify_late(late, x, extensions, out, passed)? {
                     passed.by = By::Late;
                     return Ok(());
                 }
@@ -100,13 +100,13 @@ impl Attempt<'_, '_> {
             }
             // Where nothing depends on the SN, both are right, or none.
             let holds_sn = self.holds_sn(x);
-            let fits_ahead = holds_sn && self.is_right(sn, x, extensions, out, passed)?;
+            let fits_ahead = holds_sn && self.verify(sn, x, extensions, out, passed)?;
             let is_ahead = if passed.looks_late {
                 fits_ahead && (self.has_sum(x) || steps)
             } else {
                 fits_ahead || !holds_sn
             };
-            let is_late = self.is_right_late(late, x, extensions, out, passed)?;
+            let is_late = self.verify_late(late, x, extensions, out, passed)?;
             if is_late && !is_ahead && !fits_ahead {
                 passed.by = By::Late;
                 return Ok(());
@@ -134,29 +134,29 @@ impl Attempt<'_, '_> {
     }
 
     /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
-    pub(super) fn is_right<'i, 'p: 'i>(
+    pub(super) fn verify<'i, 'p: 'i>(
         &self,
         sn: u32,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<bool, Failure> {
         let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
         Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
     }
 
     /// True if a header is right with that SN, and late.
-    pub(super) fn is_right_late<'i, 'p: 'i>(
+    pub(super) fn verify_late<'i, 'p: 'i>(
         &self,
         sn: u32,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<bool, Failure> {
         let context = self.context;
-        Ok(context.is_late(context.ahead(sn, context.sn)) && self.is_right(sn, x, extensions, out, passed)?)
+        Ok(context.is_late(context.ahead(sn, context.sn)) && self.verify(sn, x, extensions, out, passed)?)
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.
@@ -200,7 +200,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<(), Failure> {
         let context = self.context;
         let before = &context.before();
@@ -298,7 +298,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<bool, Failure> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
@@ -320,7 +320,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<(), Failure> {
         x.sn = sn;
         self.resolve_ip_ids(reference, x);

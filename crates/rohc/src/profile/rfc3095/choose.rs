@@ -1,7 +1,7 @@
 //! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
 //! and 5.7.
 
-use thinair_wire::coder::{Lsb, Slot, Writer};
+use thinair_wire::coder::{Lsb, LsbSlot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
@@ -125,7 +125,7 @@ impl Context {
     fn offer_ip_id(
         &self,
         writer: &mut Writer<'_>,
-        slot: Slot,
+        slot: LsbSlot,
         i: usize,
         x: &Fields<'_>,
         counted: bool,

@@ -9,7 +9,7 @@ use thinair_wire::header::udp::Udp;
 use super::timer::Link;
 use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
-use crate::compressor::{CompressorConfig, Key};
+use crate::compressor::{CompressorConfig, FlowKey};
 use crate::profile::ProfileId;
 
 /// Most items of one list, and octets of one of them.
@@ -227,7 +227,7 @@ impl<'p> Plan<'p> {
     }
 }
 
-impl Key for Plan<'_> {
+impl FlowKey for Plan<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {

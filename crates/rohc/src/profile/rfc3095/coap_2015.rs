@@ -8,7 +8,7 @@
 
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::crc::Check;
-use thinair_wire::header::coap::{Coap, Code, End, MAX_TOKEN, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOptionsEnd, Code, MAX_TOKEN, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
 use super::Fields;
@@ -130,9 +130,9 @@ impl<'p> Header<'p> {
         let mut walk = coap.options();
         walk.by_ref().for_each(drop);
         let marker = match walk.end()? {
-            End::Payload(_) => true,
-            End::NoPayload => false,
-            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+            CoapOptionsEnd::Payload(_) => true,
+            CoapOptionsEnd::NoPayload => false,
+            CoapOptionsEnd::MarkerWithoutPayload | CoapOptionsEnd::Malformed { .. } => return None,
         };
         let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
         let fields = CoapFields {
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use crate::profile::ProfileId;
     use crate::profile::rfc3095::header::{ExtensionLists, rebuild};
-    use crate::profile::rfc3095::{IpFields, IpHeader, Version};
+    use crate::profile::rfc3095::{IpFields, IpHeader, IpVersion};
     use alloc::vec;
     use alloc::vec::Vec;
     use thinair_wire::coder::{Reader, Refusal, Writer};
@@ -419,7 +419,7 @@ mod tests {
         let header = Header::read(&CONTENT).unwrap();
         for token_changing in [false, true] {
             let mut x = Fields::new(ProfileId::Coap2015);
-            let ip = IpHeader { version: Version::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
+            let ip = IpHeader { version: IpVersion::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
             x.ips[0] = IpFields { header: ip, ..IpFields::EMPTY };
             x.udp.source_port = 5683;
             x.udp.checksum = 0x1234;

@@ -4,7 +4,7 @@ use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
-use thinair_wire::range::{Count, Range};
+use thinair_wire::range::{Range, SequenceRange};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
@@ -21,16 +21,16 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{self, Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
-    upper,
+    BASE_IPS, CSRC, Fields, IpFields, IpHeader, IpVersion, UdpFields, Upper, has_own_sn, has_rtp, rtp,
+    sn_plus, upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 
 /// How many more packets must say a change (optimistic approach), and since which SN it has been said.
@@ -136,7 +136,7 @@ pub(crate) struct Context {
     pub(super) own: Own,
     pub(super) sn: u32,
     /// The low 16 bits of the SN.
-    pub(super) sns: Count<u16>,
+    pub(super) sns: SequenceRange<u16>,
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
@@ -151,7 +151,7 @@ pub(crate) struct Context {
     pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: Table,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
     /// The transport checksum of the last packet that said everything was right.
     pub(super) sums: bool,
@@ -187,7 +187,7 @@ impl Context {
             coverage: Coverage::default(),
             own,
             sn,
-            sns: Count::new(),
+            sns: SequenceRange::new(),
             offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
@@ -197,7 +197,7 @@ impl Context {
             established: false,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             caution: Caution::default(),
             sums: false,
         };
@@ -225,7 +225,7 @@ impl Context {
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 watcher.first(ip, sid);
             }
         }
@@ -374,7 +374,7 @@ impl Context {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
         };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
@@ -452,7 +452,7 @@ impl Context {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;
             ip.header.update(header);
-            if ip.header.version == Version::V4 && !self.sns.is_empty() {
+            if ip.header.version == IpVersion::V4 && !self.sns.is_empty() {
                 let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
                 ip_id::set(ip, next);
             }
@@ -534,7 +534,7 @@ impl Context {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
             if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
-                self.sns = Count::new();
+                self.sns = SequenceRange::new();
                 self.enter_fo(sn, repetitions, false);
             }
         }
@@ -755,7 +755,7 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.header.version == Version::V4 && !ip.rnd && !secure {
+            if ip.header.version == IpVersion::V4 && !ip.rnd && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
@@ -831,8 +831,8 @@ pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> L
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header() {
-            chain::IpHeader::V4(_) => Version::V4,
-            chain::IpHeader::V6(_) => Version::V6,
+            chain::IpHeader::V4(_) => IpVersion::V4,
+            chain::IpHeader::V6(_) => IpVersion::V6,
         };
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);

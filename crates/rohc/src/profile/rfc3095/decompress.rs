@@ -4,7 +4,7 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{Attempt, PassedPackets};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
@@ -19,13 +19,13 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, Version, base, formats,
-    has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, IpVersion, LISTS, PacketType, TS, UdpFields, Upper, base,
+    formats, has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::mode::{DecompressorMode, Mode};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
@@ -179,7 +179,7 @@ impl Context {
     pub(crate) fn ir(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -198,7 +198,7 @@ impl Context {
     pub(crate) fn ir_dyn(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -301,7 +301,7 @@ impl Context {
     fn initialize<'p>(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: &Reader<'p>,
         x: &Fields<'p>,
         format: Format,
@@ -373,7 +373,7 @@ impl Context {
     /// An IR or IR-DYN packet that was verified.
     fn initialized(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         layout: &Layout,
         payload: &[u8],
@@ -396,7 +396,7 @@ impl Context {
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         uo_1_id_updates: bool,
         has_failed: bool,
         pool: &mut Pool<'_>,
@@ -422,7 +422,7 @@ impl Context {
         }
         let mut update = ListUpdate::default();
         let mut length = 0;
-        let mut passed = Passed::default();
+        let mut passed = PassedPackets::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
             if x.profile == ProfileId::Coap2015 {
@@ -549,7 +549,7 @@ impl Context {
     pub(crate) fn next_in_line(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         out: &mut [u8],
     ) -> Option<Verified> {
         let sn = sn_plus(self.profile, self.sn, 1);
@@ -562,7 +562,7 @@ impl Context {
         for (id, ip) in ids.iter_mut().zip(ips) {
             let behavior = ip_id::behavior(ip);
             *id = ip.header.id;
-            if ip.header.version == Version::V4 && behavior.is_sequential() {
+            if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
                 *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
@@ -787,23 +787,23 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         pool: &Pool<'_>,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut x = self.fields();
         self.inner_ips(&mut x, pool);
         if packet.first & 0b1111_1110 == 0b1111_1100 {
-            let _ = ir::ir(&mut Tracer::new(reader, tell), &mut x, false);
+            let _ = ir::ir(&mut Tracer::new(reader, on_field), &mut x, false);
             return Some(Format::Ir);
         }
         if packet.first == 0b1111_1000 {
-            let _ = ir::ir_dyn(&mut Tracer::new(reader, tell), &mut x);
+            let _ = ir::ir_dyn(&mut Tracer::new(reader, on_field), &mut x);
             return Some(Format::IrDyn);
         }
         let format = read_base(packet, &mut { reader }, &mut x, self.mode.mode()).ok()?;
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
         let mut has = self.tail_of(&x);
@@ -845,7 +845,7 @@ fn has_list(x: &Fields<'_>, owner: usize) -> bool {
 /// Finds the compressed format of a packet.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
+    packet: &PacketHeader<'p>,
     reader: &mut Reader<'p>,
     x: &mut Fields<'p>,
     mode: Mode,

@@ -16,8 +16,8 @@ use super::{compress, decompress};
 use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
-use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, Outgoing, RtpDetection};
-use crate::packet::Header;
+use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::storage::Slots;
 
@@ -164,7 +164,7 @@ fn both_paths_of_both_ends_agree() {
             if random.once_in(30) && !done.format.is_initialization() {
                 octets[random.below(done.header_out as u64) as usize] ^= 1 << random.below(8);
             }
-            let Some(header) = Header::read(&octets[..done.len], CidSpace::Small) else { continue };
+            let Some(header) = PacketHeader::read(&octets[..done.len], CidSpace::Small) else { continue };
             let at = Moment::from(now);
             let (mut back, mut other_back) = ([0; 128], [0; 128]);
             let [fast, slow] = &mut far;
@@ -240,7 +240,7 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let (mut octets, mut other_octets) = ([0; 128], [0; 128]);
-            let mut outgoing = Outgoing { now, chain: &chain, linked: None };
+            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None };
             let done = match fast.compress_next(&outgoing, &mut octets) {
                 Next::Regular(done) => {
                     next += 1;

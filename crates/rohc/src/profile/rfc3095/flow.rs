@@ -11,16 +11,17 @@ use super::timer::Link;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
 use crate::state::DecompressorState;
 
@@ -31,7 +32,7 @@ const HELD_BACK: u8 = 2;
 impl SenderContext for Context {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         match compressor.compress_next(packet, out) {
@@ -41,14 +42,14 @@ impl SenderContext for Context {
         }
     }
 
-    fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+    fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         let mut plan = Plan::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
             && compressor.find_rfc3095(&plan).is_some()
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn receive_feedback(
@@ -56,7 +57,7 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config, &mut shared.pool);
         if matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
@@ -67,15 +68,15 @@ impl SenderContext for Context {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
-    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
         self.release(&mut shared.pool)
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
     }
@@ -86,7 +87,7 @@ impl Compressor<'_> {
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
-        packet: &mut Outgoing<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, '_>,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
@@ -243,7 +244,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
@@ -276,9 +277,9 @@ impl ReceiverContext for decompress::Context {
     fn decompress_ir_dyn(
         &mut self,
         profile: ProfileId,
-        packet: Incoming<'_, '_, '_>,
+        packet: IncomingPacket<'_, '_, '_>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'_>,
+        shared: &mut decompressor::SharedMemory<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
@@ -297,9 +298,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
@@ -314,21 +315,21 @@ impl ReceiverContext for decompress::Context {
         verified
     }
 
-    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
         self.release(&mut shared.pool);
     }
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.pool, tell)
+        self.dissect(packet, &shared.pool, on_field)
     }
 
-    fn shown(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
     }
@@ -348,14 +349,14 @@ impl ReceiverContext for decompress::Context {
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         let is_behind_pause = self.is_behind_pause(at);
         match failure {
             // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
             // others are under way; behind a pause each of them may be the last one for long.
             Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
-                return (policy.unheard >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
+                return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
             }
             Some(Failure::NoMemory) => return Some(AckType::StaticNack),
             _ => {}

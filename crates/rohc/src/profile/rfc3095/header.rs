@@ -14,7 +14,7 @@ use thinair_wire::header::udp::Udp;
 use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
-use super::{CSRC, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
+use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
 use crate::profile::ProfileId;
 
@@ -102,7 +102,7 @@ pub(super) enum Transport {
 pub(super) struct Layout {
     /// Start and version of each IP header, and the octets of its extension headers. Packets have at most 65,575
     /// octets, of which headers that go by these profiles take a few hundred.
-    ips: [(u16, Version, u16); MAX_IP],
+    ips: [(u16, IpVersion, u16); MAX_IP],
     ip_count: u8,
     transport: Transport,
     /// Octets of the whole chain.
@@ -130,7 +130,7 @@ impl Layout {
 
     /// Adds an IP header with `extensions` octets of extension headers behind it.
     #[inline]
-    pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {
+    pub(super) fn ip(&mut self, version: IpVersion, extensions: usize, has_ah: bool) {
         if let Some(ip) = self.ips.get_mut(usize::from(self.ip_count)) {
             *ip = (self.len as u16, version, extensions as u16);
             self.ip_count += 1;
@@ -156,7 +156,7 @@ impl Layout {
 
     /// Start and version of each IP header, and the octets of its extension headers.
     #[inline]
-    fn ips(&self) -> impl Iterator<Item = (usize, Version, usize)> + '_ {
+    fn ips(&self) -> impl Iterator<Item = (usize, IpVersion, usize)> + '_ {
         let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or_default();
         ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
     }
@@ -171,8 +171,8 @@ impl Layout {
         let start = at + fixed_len(version) + extensions;
         let (ip, upper) = headers.get(at..self.len)?.split_at_checked(start - at)?;
         let (addresses, kind) = match version {
-            Version::V4 => (ip.get(12..20)?, ip.get(9)?),
-            Version::V6 => (ip.get(8..40)?, ip.get(6)?),
+            IpVersion::V4 => (ip.get(12..20)?, ip.get(9)?),
+            IpVersion::V6 => (ip.get(8..40)?, ip.get(6)?),
         };
         let len = upper.len() + payload.len();
         let said = u16::from_be_bytes(*upper.get(4..6)?.first_chunk()?);
@@ -201,12 +201,12 @@ impl Layout {
         for (at, version, extensions) in self.ips() {
             let fixed = at + fixed_len(version);
             match version {
-                Version::V4 => {
+                IpVersion::V4 => {
                     add(at, at + 2);
                     add(at + 6, at + 10);
                     add(at + 12, fixed);
                 }
-                Version::V6 => {
+                IpVersion::V6 => {
                     add(at, at + 4);
                     add(at + 6, fixed);
                 }
@@ -304,11 +304,11 @@ impl Transport {
 
 /// The check over the CRC-DYNAMIC octets of the IP header at the start of `octets`, from the state after those in front.
 #[inline(always)]
-pub(super) fn ip_dynamic(check: Check, crc: u8, octets: &[u8], version: Version) -> u8 {
+pub(super) fn ip_dynamic(check: Check, crc: u8, octets: &[u8], version: IpVersion) -> u8 {
     match (version, octets.first_chunk::<12>()) {
-        (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => check.update(crc, &[a, b, c, d, e, f]),
-        (Version::V6, Some(&[_, _, _, _, a, b, ..])) => check.update(crc, &[a, b]),
-        (Version::V4 | Version::V6, None) => crc,
+        (IpVersion::V4, Some(&[_, _, a, b, c, d, .., e, f])) => check.update(crc, &[a, b, c, d, e, f]),
+        (IpVersion::V6, Some(&[_, _, _, _, a, b, ..])) => check.update(crc, &[a, b]),
+        (IpVersion::V4 | IpVersion::V6, None) => crc,
     }
 }
 
@@ -325,23 +325,23 @@ pub(super) fn datagram_len(profile: ProfileId, csrc_len: usize, payload: usize) 
 
 /// Octets of an IP header without options and extension headers.
 #[inline]
-pub(super) const fn fixed_len(version: Version) -> usize {
+pub(super) const fn fixed_len(version: IpVersion) -> usize {
     match version {
-        Version::V4 => Ipv4::LEN,
-        Version::V6 => Ipv6::LEN,
+        IpVersion::V4 => Ipv4::LEN,
+        IpVersion::V6 => Ipv6::LEN,
     }
 }
 
 /// Type, start and end of each of the extension headers that start at `from`.
 fn walk(
     header: &[u8],
-    version: Version,
+    version: IpVersion,
     from: usize,
     extensions: usize,
 ) -> impl Iterator<Item = (u8, usize, usize)> + '_ {
     let first = match version {
-        Version::V4 => from.checked_sub(11),
-        Version::V6 => from.checked_sub(34),
+        IpVersion::V4 => from.checked_sub(11),
+        IpVersion::V6 => from.checked_sub(34),
     };
     let kind = first.and_then(|at| header.get(at)).copied().unwrap_or_default();
     let octets = header.get(from..from + extensions).unwrap_or_default();

@@ -6,7 +6,7 @@ use thinair_wire::header::protocol;
 use super::coap_2015::{coap_dynamic, coap_static};
 use super::list::{CompressedList, Kind, compressed_list};
 use super::rtp::{rtp_dynamic, rtp_static};
-use super::{BASE_IPS, Fields, IpFields, Upper, Version, has_rtp, most_ips, upper};
+use super::{BASE_IPS, Fields, IpFields, IpVersion, Upper, has_rtp, most_ips, upper};
 
 /// `IR`: static chain, dynamic chain if D, CRC-8. RFC 3095, section 5.7.7.1. Returns D.
 pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool) -> Step<bool> {
@@ -105,20 +105,20 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 /// ends the chain (RFC 3843, section 3.1).
 pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
     let mut version = match ip.header.version {
-        Version::V4 => 4_u8,
-        Version::V6 => 6,
+        IpVersion::V4 => 4_u8,
+        IpVersion::V6 => 6,
     };
     c.flag("terminates", &mut ip.terminates)?;
     c.uint("Version", 3, &mut version)?;
     c.require(version == 4 || version == 6)?;
     if version == 6 {
-        ip.header.version = Version::V6;
+        ip.header.version = IpVersion::V6;
         c.uint("Flow Label", 20, &mut ip.header.flow_label)?;
         c.uint("Next Header", 8, &mut ip.header.protocol)?;
         c.octets("Source Address", &mut ip.header.source)?;
         c.octets("Destination Address", &mut ip.header.destination)
     } else {
-        ip.header.version = Version::V4;
+        ip.header.version = IpVersion::V4;
         c.reserved(4)?;
         c.uint("Protocol", 8, &mut ip.header.protocol)?;
         ipv4_address(c, "Source Address", &mut ip.header.source)?;
@@ -139,7 +139,7 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usi
     let ip = &mut x.ips[i];
     c.uint("Type of Service", 8, &mut ip.header.tos)?;
     c.uint("Time to Live", 8, &mut ip.header.ttl)?;
-    if ip.header.version == Version::V4 {
+    if ip.header.version == IpVersion::V4 {
         c.uint("Identification", 16, &mut ip.header.id)?;
         c.flag("DF", &mut ip.header.df)?;
         c.flag("RND", &mut ip.rnd)?;

@@ -95,8 +95,8 @@ impl RtpContext {
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
         let is_other_pt = is_other_p || x.rtp.pt != before.pt;
         if is_other_x || is_other_pt {
-            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
-            self.timestamps.set_x_alone(!is_other_pt && is_said);
+            let is_announced = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
+            self.timestamps.set_x_alone(!is_other_pt && is_announced);
             self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
@@ -125,14 +125,14 @@ impl RtpContext {
     }
 
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
-    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
+    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, has_mode: bool) {
         let says_x = self.timestamps.pt > 0;
         let says_pt = says_x && !self.timestamps.is_x_alone();
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
         extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags = says_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.flags = has_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
         extra.pt = extra.flags && (says_pt || x.rtp.p);
     }

@@ -11,12 +11,12 @@
 //! Elsewhere nothing is delivered, and feedback asks for more. So it is, too, where an IP-ID that moves against the SN may have moved
 //! in a gap: none of these covers that.
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{Attempt, PassedPackets};
 use super::decompress::Own;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::Passed as Clock;
+use crate::arrival::PassedPackets as Clock;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
@@ -81,7 +81,7 @@ impl Attempt<'_, '_> {
         format: Format,
         x: &Fields<'_>,
         out: &[u8],
-        passed: &Passed,
+        passed: &PassedPackets,
     ) -> Result<(), Failure> {
         let context = self.context;
         let is_awaited = passed.by == By::Newest
@@ -103,7 +103,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
@@ -131,7 +131,7 @@ impl Attempt<'_, '_> {
         // Whoever comes behind a pause of a paced flow, or is counted, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let is_late =
-            matches!(clock, Clock::Perhaps(_)) && self.is_right_late(late, x, extensions, out, passed)?;
+            matches!(clock, Clock::Perhaps(_)) && self.verify_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
@@ -161,7 +161,7 @@ impl Attempt<'_, '_> {
             if fits.count > 0 {
                 return Err(Failure::Ambiguous(format));
             }
-            self.is_right_late(late, x, extensions, out, passed)?;
+            self.verify_late(late, x, extensions, out, passed)?;
             passed.by = By::Late;
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut PassedPackets,
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
         let (Own::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else { return Ok(false) };

@@ -15,9 +15,9 @@ use super::timer::Link;
 use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig, Outgoing};
+use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::field::ip_id::Behavior;
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 
 /// Bits of the SN in `UO-0`.
@@ -42,7 +42,7 @@ impl Compressor<'_> {
     /// Compresses a regular packet of the flow that was sent last. Most packets are, and their profile and context need not be
     /// looked for. Of others nothing has changed.
     #[inline]
-    pub(super) fn compress_next(&mut self, packet: &Outgoing<'_, '_, '_>, out: &mut [u8]) -> Next {
+    pub(super) fn compress_next(&mut self, packet: &OutgoingPacket<'_, '_, '_>, out: &mut [u8]) -> Next {
         let (timer, profiles) = (self.timer(), self.config.channel.profiles());
         if let Some(cid) = self.flows.newest_in_use()
             && let Some(context) = self.flows.context_mut::<Context>(cid)
@@ -155,7 +155,7 @@ impl Context {
             (Some(_), _) => return None,
         };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         writer.offer(SN, Lsb { value: sn, needed: SN_BITS });
         type0::uo_0(&mut writer, false).ok()?;

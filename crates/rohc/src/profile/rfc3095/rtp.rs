@@ -1,7 +1,7 @@
 //! RTP headers: their fields, the RTP part of the chains and of extension 3. RFC 3095, sections 5.7.5 and 5.7.7.6; RFC
 //! 4815, sections 5.1, 5.2, 6.4, 6.5 and 8.4.
 
-use thinair_wire::coder::{Coder, Slot, Step, sdvl};
+use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
 use thinair_wire::header::rtp::{Rtp, VERSION};
 
 use super::list::{Item, Kind, compressed_list};
@@ -136,7 +136,7 @@ pub(super) const fn sdvl_octets(bits: u32) -> u8 {
 }
 
 /// Least significant bits in a self-describing variable-length field of so many octets, 1 to 4.
-pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(c: &mut C, slot: Slot, octets: &mut u8) -> Step {
+pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(c: &mut C, slot: LsbSlot, octets: &mut u8) -> Step {
     let more = *octets;
     for len in 1..=3 {
         if !c.flag("sdvl", &mut (more > len))? {

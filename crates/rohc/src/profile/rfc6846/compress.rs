@@ -17,9 +17,9 @@ use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, Timer};
+use crate::refresh::{Refresh, RefreshTimer};
 
 /// What a packet says only once it has changed; where its age is kept.
 pub(super) mod aged {
@@ -69,7 +69,7 @@ pub(crate) struct Context {
     pub(super) msn: u16,
     /// MSN of the newest change.
     pub(super) since: u16,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     // What the decompressor may hold.
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
@@ -150,7 +150,7 @@ impl Context {
             sent: 0,
             msn,
             since: msn.wrapping_add(1),
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
@@ -276,7 +276,7 @@ impl Context {
         self.note(next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
-        let frame = Frame::new(cid, space);
+        let frame = CidFrame::new(cid, space);
         let payload = segment.payload;
         let mut writer = Writer::new(out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);

@@ -9,7 +9,7 @@ use crate::feedback::{AckType, Feedback};
 
 impl Context {
     /// State, whether there is feedback, and the MSN of the newest packet, to be looked at.
-    pub(crate) fn shown(&self) -> (&'static str, bool, u16) {
+    pub(crate) fn summary(&self) -> (&'static str, bool, u16) {
         let state = match (self.left_ir, self.left_dyn) {
             (1.., _) => "IR",
             (0, 1..) => "FO",

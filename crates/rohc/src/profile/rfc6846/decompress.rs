@@ -18,7 +18,7 @@ use super::{Fields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
 
@@ -83,7 +83,7 @@ impl Packet<'_> {
     #[inline]
     pub(super) fn deliver(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         len: usize,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -127,7 +127,7 @@ impl Context {
     /// An IR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn ir(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -149,7 +149,7 @@ impl Context {
     /// An IR-DYN packet.
     pub(crate) fn ir_dyn(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -167,7 +167,7 @@ impl Context {
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn initialize(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: Reader<'_>,
         mut next: State,
         present: u16,
@@ -214,7 +214,7 @@ impl Context {
     }
 
     /// The base context of an IR-CR packet, if it is another one.
-    pub(crate) fn base_of(packet: &Header<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
+    pub(crate) fn base_of(packet: &PacketHeader<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
         let mut head = Head { crc7: 0, base: None };
         let mut reader = Reader::new(packet.first, packet.rest);
         ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
@@ -224,7 +224,7 @@ impl Context {
     /// An IR-CR packet, from the base context that it names.
     pub(crate) fn ir_cr(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         space: CidSpace,
         base: &TcpRoom,
         room: &mut TcpRoom,
@@ -281,7 +281,7 @@ impl Context {
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -301,7 +301,7 @@ impl Context {
     fn verified(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -370,7 +370,12 @@ impl Context {
 
     /// Reads a compressed packet into `found`, whose state is the last one.
     #[inline]
-    fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
+    fn read<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        last: &State,
+        found: &mut Packet<'p>,
+    ) -> Result<(), Failure> {
         let next = &mut found.next;
         let mut x = Fields::read(last);
         next.set_implied_flags();
@@ -456,15 +461,15 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         room: &TcpRoom,
         space: CidSpace,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut next = room.0;
         let mut x = Fields::read(&next);
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         match packet.first {
             0xFD => {
                 next.ips = [Ip::EMPTY; MAX_IP];
@@ -493,7 +498,7 @@ impl Context {
 /// Finds the format of a packet and reads its base header.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
+    packet: &PacketHeader<'p>,
     next: &mut State,
     x: &mut Fields,
 ) -> Result<(Format, Reader<'p>), Failure> {

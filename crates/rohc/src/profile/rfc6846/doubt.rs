@@ -17,9 +17,9 @@ use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
 use super::state::{State, TcpRoom};
-use crate::arrival::{Moment, Passed};
+use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
@@ -54,7 +54,7 @@ impl Context {
     pub(super) fn compressed_in_doubt(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         found: &mut Packet<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
@@ -141,7 +141,7 @@ impl Context {
         found: &Packet<'_>,
         turns: &[i32; NUMBERS],
         last: &State,
-        clock: Passed,
+        clock: PassedPackets,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
         let mut passes = |ahead: i16, offset: i16| {
@@ -175,7 +175,7 @@ impl Context {
             && !found.payload.is_empty()
             && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
             && next.ack == last.ack;
-        if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
+        if goes_on_at_once && !matches!(clock, PassedPackets::AtMost(_)) {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
@@ -201,12 +201,12 @@ impl Context {
             Ok(placed)
         };
         let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
-        if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
+        if matches!(clock, PassedPackets::AtMost(most) if first as u32 > most) {
             return Ok(late);
         }
         let clock = match (clock, by_octets) {
             // Where nothing counts or paces them, packets may come faster than before; not so octets.
-            (Passed::Perhaps(most), Some(packets)) => Passed::Perhaps(most.max(packets * 2)),
+            (PassedPackets::Perhaps(most), Some(packets)) => PassedPackets::Perhaps(most.max(packets * 2)),
             (clock, _) => clock,
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
@@ -214,8 +214,8 @@ impl Context {
         let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
-            (None, _) | (_, Passed::AtMost(_)) => true,
-            (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
+            (None, _) | (_, PassedPackets::AtMost(_)) => true,
+            (Some(_), PassedPackets::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
@@ -280,19 +280,19 @@ fn last_id(last: &State) -> u16 {
 }
 
 /// True if a packet may be so much ahead, as far as the clock tells.
-fn is_old_enough(ahead: u32, clock: Passed) -> bool {
+fn is_old_enough(ahead: u32, clock: PassedPackets) -> bool {
     match clock {
-        Passed::AtMost(most) | Passed::Perhaps(most) => ahead <= most,
-        Passed::About { packets, off } => ahead <= packets + off,
+        PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => ahead <= most,
+        PassedPackets::About { packets, off } => ahead <= packets + off,
     }
 }
 
 /// The distance that carrier or clock tell, or the first one.
-fn nearest(first: i16, clock: Passed) -> i16 {
+fn nearest(first: i16, clock: PassedPackets) -> i16 {
     let (packets, off) = match clock {
-        Passed::AtMost(packets) => (packets, TURN as u32 / 2),
-        Passed::About { packets, off } => (packets, off),
-        Passed::Perhaps(_) => return first,
+        PassedPackets::AtMost(packets) => (packets, TURN as u32 / 2),
+        PassedPackets::About { packets, off } => (packets, off),
+        PassedPackets::Perhaps(_) => return first,
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;

@@ -7,16 +7,17 @@ use super::{Base, Pattern, Segment, TcpRoom, decompress};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, RECENT, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, RECENT, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Threshold,
-    Traced, Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Threshold, Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::state::DecompressorState;
 
@@ -30,7 +31,7 @@ impl SenderContext for Context {
     #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Tcp) {
@@ -39,8 +40,8 @@ impl SenderContext for Context {
         compressor.segment(packet.now, &Segment::of(packet.chain)?, out)
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc5225
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
     }
 
     fn receive_feedback(
@@ -48,14 +49,14 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         let base = self.named_base().filter(|_| feedback.ack == AckType::StaticNack);
         self.receive_feedback(now, feedback, shared.rooms.get(feedback.cid.index())?, config);
         base
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
@@ -63,8 +64,8 @@ impl SenderContext for Context {
         self.withdraw_as_base();
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.shown();
+    fn context_state(&self, cid: Cid) -> ContextState {
+        let (state, two_way, msn) = self.summary();
         let mode = Mode::with_feedback(two_way);
         ContextState { cid, profile: ProfileId::Tcp, state, mode, sn: Some(u32::from(msn)) }
     }
@@ -218,7 +219,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         _: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (header, cid, space) = (packet.header, packet.header.cid, decompressor.config.channel.cids());
@@ -245,9 +246,9 @@ impl ReceiverContext for decompress::Context {
     fn decompress_ir_dyn(
         &mut self,
         profile: ProfileId,
-        packet: Incoming<'_, '_, '_>,
+        packet: IncomingPacket<'_, '_, '_>,
         _: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'_>,
+        shared: &mut decompressor::SharedMemory<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.rooms.get_mut(packet.header.cid.index()).filter(|_| profile == ProfileId::Tcp);
@@ -258,9 +259,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
@@ -269,15 +270,15 @@ impl ReceiverContext for decompress::Context {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         config: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), tell)
+        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), on_field)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Tcp, state, mode: config.mode, sn }
     }
@@ -293,7 +294,7 @@ impl ReceiverContext for decompress::Context {
         _: Moment,
         _: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         // It may be sent again, ever more seldom, and the next ones would look the same.
         if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {

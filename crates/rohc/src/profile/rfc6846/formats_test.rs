@@ -5,7 +5,7 @@ use std::println;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use thinair_wire::coder::{Coder, Describer, Field, Step, Writer};
+use thinair_wire::coder::{Coder, Describer, FormatField, Step, Writer};
 use thinair_wire::header::protocol;
 
 use super::encodings::{
@@ -17,12 +17,12 @@ use super::header::{Replicate, port_replicate, tcp_dynamic, tcp_irregular, tcp_r
 use super::options::{index, irregular_item, list_item};
 use super::state::{Behavior, Ip, State};
 use super::{Fields, ip};
-use crate::field::ip::{IpHeader, Version};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::profile::Format;
 
 /// The version that a method is for.
-fn version(method: &str) -> Version {
-    if method == "ipv6" { Version::V6 } else { Version::V4 }
+fn version(method: &str) -> IpVersion {
+    if method == "ipv6" { IpVersion::V6 } else { IpVersion::V4 }
 }
 
 /// Method and name of each block; its fields as a pattern or `name:width`, widths of a field that has several apart by
@@ -209,14 +209,14 @@ fn is_absent(block: &str) -> Option<&'static str> {
 type Room = Describer<128>;
 
 /// What our function for a block says, with flags as told by each of some choices.
-fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
+fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     let (method, name) = block.split_once('.').unwrap();
     let seen = |choices: u32, run: &dyn Fn(&mut Room) -> Step| {
         let mut describer = Describer::new(choices);
         run(&mut describer).ok();
         describer.fields().to_vec()
     };
-    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<Field>> {
+    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<FormatField>> {
         choices.iter().map(|choices| seen(*choices, run)).collect()
     };
     let counter = || Counter::read(0_u32);
@@ -238,7 +238,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         state.extensions[..2].copy_from_slice(&header);
         (state.ips[0].header.protocol, state.ips[0].extensions) =
             (kind, if kind == protocol::AH { 24 } else { 16 });
-        state.ips[0].header.version = Version::V6;
+        state.ips[0].header.version = IpVersion::V6;
         each(&[0, u32::MAX], &|c| run(c, &mut { state }))
     };
     let kind = match method {
@@ -421,7 +421,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
 }
 
 /// Whether fields are those of the notation. A field there may be several here, which follow each other.
-fn agree(notation: &[&str], ours: &[Field]) -> bool {
+fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
     let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
     let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();
     let Some((name, widths)) = token.split_once(':') else {

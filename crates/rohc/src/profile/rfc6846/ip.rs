@@ -6,15 +6,15 @@ use thinair_wire::header::protocol;
 
 use super::encodings::{Counter, lsb_7_or_31, refuse, static_or_irreg, zeros};
 use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State};
-use crate::field::ip::Version;
+use crate::field::ip::IpVersion;
 
 /// `ipv4_static`, `ipv6_static`.
 fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     if c.flag("version_flag", &mut ip.is_v6())? {
-        ip.header.version = Version::V6;
+        ip.header.version = IpVersion::V6;
         return ipv6_static(c, ip);
     }
-    ip.header.version = Version::V4;
+    ip.header.version = IpVersion::V4;
     ipv4_static(c, ip)
 }
 

@@ -1,7 +1,7 @@
 //! TCP options: the table of items, the compressed list, and the irregular items. RFC 6846, sections 6.3 and 8.2.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
-use thinair_wire::header::tcp::{End, Options as Walk, kind};
+use thinair_wire::header::tcp::{TcpOptions as Walk, TcpOptionsEnd, kind};
 
 use super::encodings::{Counter, refuse, sack_pure_lsb, ts_lsb, zeros};
 
@@ -264,16 +264,16 @@ impl Options {
             self.append(index)?;
         }
         match walk.end()? {
-            End::Exhausted => {}
+            TcpOptionsEnd::Exhausted => {}
             // 8 bits tell how many bits of padding there are.
-            End::EndOfOptionList { padding }
+            TcpOptionsEnd::EndOfOptionList { padding }
                 if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
             {
                 self.padding = padding.len() as u8;
                 self.append(index::EOL)?;
                 used |= 1 << index::EOL;
             }
-            End::EndOfOptionList { .. } | End::Malformed { .. } => return None,
+            TcpOptionsEnd::EndOfOptionList { .. } | TcpOptionsEnd::Malformed { .. } => return None,
         }
         self.known |= used;
         self.note_use();

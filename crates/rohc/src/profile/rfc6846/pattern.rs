@@ -9,7 +9,7 @@ use thinair_wire::header::protocol;
 
 use super::segment::Segment;
 use super::state::{SYN, State, TcpRoom};
-use crate::compressor::Key;
+use crate::compressor::FlowKey;
 use crate::profile::ProfileId;
 
 /// What SYNs have in common that one pattern serves: hosts, the port of the service, and options in one order.
@@ -44,7 +44,7 @@ fn service(state: &State) -> u16 {
     if state.ack_flag { state.source_port } else { state.destination_port }
 }
 
-impl Key for Pattern<'_> {
+impl FlowKey for Pattern<'_> {
     fn key(&self, mut word: impl FnMut(u64)) {
         let state = &self.0.state();
         self.0.hosts(&mut word);

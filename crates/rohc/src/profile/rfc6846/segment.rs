@@ -8,7 +8,7 @@ use thinair_wire::header::tcp::Tcp;
 use super::options::{MAX_OCTETS, Options};
 use super::replicate::suits;
 use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
-use crate::compressor::Key;
+use crate::compressor::FlowKey;
 use crate::decompressor::Unbuildable;
 use crate::field::ip::IpHeader;
 
@@ -166,7 +166,7 @@ fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
     ips.iter().all(is_known) && ips.iter().map(|ip| ip.extensions.len()).sum::<usize>() <= EXTENSIONS
 }
 
-impl Key for Segment<'_> {
+impl FlowKey for Segment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         self.hosts(&mut word);

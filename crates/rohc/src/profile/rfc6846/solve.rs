@@ -7,7 +7,7 @@
 use super::decompress::{Context, Packet};
 use super::options::index;
 use super::state::State;
-use crate::arrival::Passed;
+use crate::arrival::PassedPackets;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
 pub(super) const NUMBERS: usize = 4;
@@ -91,7 +91,7 @@ impl Context {
         &self,
         found: &Packet<'_>,
         last: &State,
-        clock: Passed,
+        clock: PassedPackets,
         off: u16,
     ) -> Option<Solutions> {
         if off.is_multiple_of(0xFFFF) {
@@ -143,13 +143,13 @@ impl Context {
     }
 
     /// Least and most turns that a number may be off that was read as so much `ahead` of the last one.
-    fn range(&self, turn: u32, ahead: i64, number: usize, last: &State, clock: Passed) -> (i64, i64) {
+    fn range(&self, turn: u32, ahead: i64, number: usize, last: &State, clock: PassedPackets) -> (i64, i64) {
         if turn == 0 {
             return (0, 0);
         }
         let (low, high) = match clock {
-            Passed::AtMost(most) | Passed::Perhaps(most) => (1, most),
-            Passed::About { packets, off } => (packets.saturating_sub(off), packets + off),
+            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => (1, most),
+            PassedPackets::About { packets, off } => (packets.saturating_sub(off), packets + off),
         };
         let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
         let low = if low <= LATEST { -LATEST } else { low };

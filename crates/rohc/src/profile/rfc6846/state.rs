@@ -1,7 +1,7 @@
 //! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
 use super::options::Options;
-use crate::field::ip::{IpHeader, Version};
+use crate::field::ip::{IpHeader, IpVersion};
 pub(super) use crate::field::ip_id::Behavior;
 
 /// IP headers of a packet.
@@ -34,7 +34,7 @@ impl Ip {
 
     #[inline]
     pub(super) fn is_v6(&self) -> bool {
-        self.header.version == Version::V6
+        self.header.version == IpVersion::V6
     }
 
     /// Octets of the header and its extension headers.
