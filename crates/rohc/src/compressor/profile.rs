@@ -18,9 +18,9 @@ pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
     pub(crate) linked: Option<Linked<'a, 'm>>,
 }
 
-/// A profile, or the profiles of one RFC, at the compressor: implemented by its context.
+/// A profile, or the profiles of one RFC, at the compressor. Its context implements it.
 pub(crate) trait SenderContext {
-    /// Compresses a packet by a context of its flow, or by a new one. `None` if the packet goes by another profile.
+    /// Compresses a packet with a context of its flow, or with a new one. `None` if another profile has to compress it.
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
@@ -45,7 +45,7 @@ pub(crate) trait SenderContext {
         true
     }
 
-    /// Takes an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
+    /// Handles an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
     fn receive_feedback(
         &mut self,
         now: Instant,
@@ -54,18 +54,17 @@ pub(crate) trait SenderContext {
         shared: &mut SharedMemory<'_>,
     ) -> Option<Cid>;
 
-    /// Begins with IR packets again, as a new context does.
+    /// Restarts the context with IR packets, like a new one.
     fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>);
 
-    /// Gives its memory back to the channel. Returns whether it had some: the decompressor has it until another flow is sent
-    /// with the CID.
+    /// Returns its memory to the channel. True if it had some: the decompressor keeps it until another flow uses the CID.
     fn release(&mut self, _shared: &mut SharedMemory<'_>) -> bool {
         false
     }
 
-    /// Keeps the context from being the base of others until it is acknowledged again (RFC 4164, section 3.3.3.4).
+    /// Stops using the context as the base of others until it is acknowledged again (RFC 4164, section 3.3.3.4).
     fn withdraw_as_base(&mut self) {}
 
-    /// The context as it is shown.
+    /// State of the context, for monitoring.
     fn context_state(&self, cid: Cid) -> ContextState;
 }

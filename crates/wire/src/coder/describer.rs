@@ -1,4 +1,4 @@
-//! The [`Coder`] that lists the fields of a format without any octets.
+//! A [`Coder`] that lists the fields of a format without any octets.
 
 use super::{Coder, LsbSlot, Refusal, Step, Word};
 
@@ -9,14 +9,14 @@ pub struct FormatField {
     pub name: &'static str,
     /// Width in bits; 0 for a field of variable length.
     pub bits: u32,
-    /// Pattern of a discriminator, else 0.
+    /// Pattern of a discriminator; 0 for other fields.
     pub pattern: u32,
 }
 
 /// Lists the fields of one configuration of a format, at most `N` of them.
 ///
-/// A guard is taken to hold. Flags are answered from `choices`, lowest bit first, so that a caller can walk
-/// through every branch; [`flags`](Self::flags) says how many were asked.
+/// Every guard holds. Flags are answered from `choices`, lowest bit first, so that a caller can visit every
+/// branch; [`flags`](Self::flags) returns how many flags the format has read.
 #[derive(Clone, Copy, Debug)]
 pub struct Describer<const N: usize> {
     fields: [FormatField; N],
@@ -26,7 +26,7 @@ pub struct Describer<const N: usize> {
 }
 
 impl<const N: usize> Describer<N> {
-    /// A describer whose `i`-th flag is bit `i` of `choices`; from the 33rd on flags are false.
+    /// Creates a describer whose `i`-th flag is bit `i` of `choices`. Flags from the 33rd on are false.
     pub fn new(choices: u32) -> Self {
         Self { fields: [FormatField { name: "", bits: 0, pattern: 0 }; N], len: 0, choices, flags: 0 }
     }
@@ -36,7 +36,7 @@ impl<const N: usize> Describer<N> {
         self.fields.get(..self.len).unwrap_or_default()
     }
 
-    /// How many flags the format asked for.
+    /// Number of flags that the format has read.
     pub fn flags(&self) -> u32 {
         self.flags
     }
@@ -96,7 +96,7 @@ impl<'p, const N: usize> Coder<'p> for Describer<N> {
         self.list(name, 0, 0)
     }
 
-    /// Nothing was read, so nothing can be refused.
+    /// Accepts everything, since nothing was read.
     fn require(&mut self, _holds: bool) -> Step {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The [`Coder`] that reads and tells each field it meets: the source of dissections.
+//! A [`Coder`] that reads, and emits each field: the source of dissections.
 
 use super::{Coder, LsbSlot, Reader, Step, Word};
 
@@ -11,11 +11,11 @@ pub struct Traced<'p> {
     pub bits: u32,
     /// Value of a field of at most 32 bits; for longer ones see `octets`.
     pub value: u32,
-    /// Octets of a field that is longer than 32 bits or of variable length, else empty.
+    /// Octets of a field that is longer than 32 bits or of variable length; empty for other fields.
     pub octets: &'p [u8],
 }
 
-/// A [`Reader`] that hands every field to a closure.
+/// A [`Reader`] that passes every field to a closure.
 #[derive(Debug)]
 pub struct Tracer<'p, F> {
     reader: Reader<'p>,
@@ -23,12 +23,12 @@ pub struct Tracer<'p, F> {
 }
 
 impl<'p, F: FnMut(Traced<'p>)> Tracer<'p, F> {
-    /// Reads like `reader` and tells each field to `tell`.
+    /// Creates a tracer that reads like `reader` and passes each field to `on_field`.
     pub fn new(reader: Reader<'p>, on_field: F) -> Self {
         Self { reader, on_field }
     }
 
-    /// The reader, as far as it has come.
+    /// Returns the reader in its current position.
     pub fn reader(&self) -> &Reader<'p> {
         &self.reader
     }

@@ -1,4 +1,4 @@
-//! The TCP header and the walk over its options. RFC 9293, sections 3.1 and 3.2.
+//! The TCP header and an iterator over its options. RFC 9293, sections 3.1 and 3.2.
 
 use core::iter::FusedIterator;
 
@@ -13,9 +13,9 @@ pub struct Tcp<'p> {
     pub destination_port: u16,
     /// Sequence Number of the first data octet; with SYN, the initial sequence number.
     pub sequence_number: u32,
-    /// Acknowledgment Number: the next sequence number that is expected. Means something only with ACK.
+    /// Acknowledgment Number: the next sequence number that is expected. Meaningful only with ACK.
     pub acknowledgment_number: u32,
-    /// Reserved, 4 bits, zero in sane packets.
+    /// Reserved, 4 bits; normally zero.
     pub reserved: u8,
     /// Congestion Window Reduced.
     pub cwr: bool,
@@ -35,9 +35,9 @@ pub struct Tcp<'p> {
     pub fin: bool,
     /// Window, in octets before window scaling (RFC 7323).
     pub window: u16,
-    /// Checksum as it stands, right or wrong.
+    /// Checksum as received, correct or not.
     pub checksum: u16,
-    /// Urgent Pointer, in octets from the sequence number. Means something only with URG.
+    /// Urgent Pointer, in octets from the sequence number. Meaningful only with URG.
     pub urgent_pointer: u16,
     /// Options with their padding; a multiple of 4 octets, at most 40.
     pub options: &'p [u8],
@@ -52,7 +52,7 @@ impl<'p> Tcp<'p> {
         Self::LEN + self.options.len()
     }
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let mut header = Self::default();
         header.code(&mut Reader::contiguous(octets))?;
@@ -62,12 +62,12 @@ impl<'p> Tcp<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut data_offset = (self.len() / 4) as u8;
@@ -92,7 +92,7 @@ impl<'p> Tcp<'p> {
         c.slice("Options", usize::from(data_offset.saturating_sub(5)) * 4, &mut self.options)
     }
 
-    /// Walks the options.
+    /// Returns an iterator over the options.
     #[inline]
     pub fn walk(&self) -> TcpOptions<'p> {
         TcpOptions::new(self.options)
@@ -117,27 +117,27 @@ pub mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
-/// What ended a walk over TCP options.
+/// Reason the options of a header end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOptionsEnd<'p> {
     /// The options fill their place.
     Exhausted,
     /// An End of Option List.
     EndOfOptionList {
-        /// What stands behind it, zeros in sane packets.
+        /// Octets behind it; normally zero.
         padding: &'p [u8],
     },
-    /// An option whose length is missing, less than 2, or more than the octets that are there.
+    /// An option whose length is missing, less than 2, or larger than the octets that are present.
     Malformed {
-        /// Where the option starts, in octets from the first option.
+        /// Start of the option, in octets from the first option.
         offset: usize,
     },
 }
 
-/// Walks TCP options. RFC 9293, section 3.1.
+/// Iterator over TCP options. RFC 9293, section 3.1.
 ///
-/// **After the last option [`end`](Self::end) says why there are no more.** The octets of the options, put
-/// together, are what was walked over.
+/// **After the last option [`end`](Self::end) returns the reason.** The octets of all options together are
+/// the octets visited.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions<'p> {
     octets: &'p [u8],
@@ -146,13 +146,13 @@ pub struct TcpOptions<'p> {
 }
 
 impl<'p> TcpOptions<'p> {
-    /// The options that `octets` hold.
+    /// Creates an iterator over the options in `octets`.
     #[inline]
     pub const fn new(octets: &'p [u8]) -> Self {
         Self { octets, at: 0, end: None }
     }
 
-    /// What ended the walk, once it has ended.
+    /// Reason the options end; `None` before the last option was visited.
     #[inline]
     pub const fn end(&self) -> Option<TcpOptionsEnd<'p>> {
         self.end
@@ -165,7 +165,7 @@ impl<'p> TcpOptions<'p> {
             [] => return Err(TcpOptionsEnd::Exhausted),
             [kind::EOL, ref padding @ ..] => return Err(TcpOptionsEnd::EndOfOptionList { padding }),
             [kind::NOP, ..] => 1,
-            // Not even the Kind and the Length themselves.
+            // / The length does not cover Kind and Length.
             [_] | [_, 0 | 1, ..] => return Err(TcpOptionsEnd::Malformed { offset: self.at }),
             [_, len, ..] => usize::from(len),
         };
