@@ -251,11 +251,11 @@ macro_rules! registry {
 
 registry! {
     #[cfg(feature = "coap")]
-    Coap: coap::compress::Context, coap::decompress::Context, Coap;
+    Coap: coap::compress::CoapSenderContext, coap::decompress::CoapReceiverContext, Coap;
     #[cfg(feature = "tcp")]
-    Tcp: rfc6846::compress::Context, rfc6846::decompress::Context, Tcp;
+    Tcp: rfc6846::compress::TcpSenderContext, rfc6846::decompress::TcpReceiverContext, Tcp;
     #[cfg(feature = "rfc3095")]
-    Rfc3095: rfc3095::compress::Context, rfc3095::decompress::Context,
+    Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;
-    Uncompressed: uncompressed::Sender, uncompressed::Receiver, Uncompressed;
+    Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
 }

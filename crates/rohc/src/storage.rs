@@ -19,14 +19,14 @@ use crate::profile::coap::templates_for;
 #[cfg(feature = "coap")]
 use crate::profile::coap::{Base, Template, Templates};
 #[cfg(feature = "rfc3095")]
-use crate::profile::rfc3095::table::{Block, Pool};
+use crate::profile::rfc3095::table::{ExtensionBlock, Pool};
 #[cfg(feature = "tcp")]
 use crate::profile::rfc6846::TcpRoom;
 
 /// Octets of a block for extension headers.
 pub(crate) const BLOCK_OCTETS: usize = {
     #[cfg(feature = "rfc3095")]
-    let octets = size_of::<Block>();
+    let octets = size_of::<ExtensionBlock>();
     #[cfg(not(feature = "rfc3095"))]
     let octets = 0;
     octets
@@ -86,7 +86,7 @@ impl<T> DerefMut for Slots<'_, T> {
 #[derive(Debug)]
 struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> {
     #[cfg(feature = "rfc3095")]
-    blocks: [Block; BLOCKS],
+    blocks: [ExtensionBlock; BLOCKS],
     #[cfg(feature = "coap")]
     templates: [Template; TEMPLATES],
     #[cfg(feature = "tcp")]
@@ -96,7 +96,7 @@ struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usi
 impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorage<BLOCKS, TEMPLATES, ROOMS> {
     const EMPTY: Self = Self {
         #[cfg(feature = "rfc3095")]
-        blocks: [Block::EMPTY; BLOCKS],
+        blocks: [ExtensionBlock::EMPTY; BLOCKS],
         #[cfg(feature = "coap")]
         templates: [Template::EMPTY; TEMPLATES],
         #[cfg(feature = "tcp")]
@@ -120,7 +120,7 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
 #[derive(Debug)]
 struct PoolMemory<'m> {
     #[cfg(feature = "rfc3095")]
-    blocks: Slots<'m, Block>,
+    blocks: Slots<'m, ExtensionBlock>,
     #[cfg(feature = "coap")]
     templates: Slots<'m, Template>,
     #[cfg(feature = "tcp")]
@@ -147,7 +147,7 @@ impl PoolMemory<'static> {
     fn owned(channel: &Channel, blocks: usize) -> Self {
         Self {
             #[cfg(feature = "rfc3095")]
-            blocks: Slots::owned(vec![Block::EMPTY; blocks]),
+            blocks: Slots::owned(vec![ExtensionBlock::EMPTY; blocks]),
             #[cfg(feature = "coap")]
             templates: Slots::owned(vec![Template::EMPTY; templates_for(channel)]),
             #[cfg(feature = "tcp")]

@@ -22,10 +22,10 @@ mod state;
 use thinair_wire::header::coap::Type;
 
 pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
-pub(crate) use message::Message;
+pub(crate) use message::CoapMessage;
 use outline::{Holes, MAX_DYNAMIC};
+pub(crate) use state::CoapPath;
 use state::CoapToken;
-pub(crate) use state::Path;
 #[cfg(feature = "alloc")]
 use state::TEMPLATES;
 pub(crate) use state::Templates;
@@ -128,7 +128,7 @@ fn steps(last: u32, msn: u32) -> u32 {
 
 /// The headers of one packet, as short formats see them.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'p> {
+struct HeaderFields<'p> {
     msn: u32,
     template: u8,
     message_type: Type,
@@ -155,7 +155,7 @@ struct Fields<'p> {
 /// Further fields of `co_common`, `co_repair`, IR and IR-CR.
 #[derive(Clone, Copy, Debug)]
 struct Whole<'p> {
-    next: Path,
+    next: CoapPath,
     definition: Template,
     outline: &'p [u8],
     control_crc: u8,
@@ -165,7 +165,7 @@ struct Whole<'p> {
     header_crc: u8,
 }
 
-impl Fields<'_> {
+impl HeaderFields<'_> {
     #[inline]
     fn new(template: u8) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Fields<'_> {
 }
 
 impl Whole<'_> {
-    fn new(next: Path) -> Self {
+    fn new(next: CoapPath) -> Self {
         Self {
             next,
             definition: Template::EMPTY,

@@ -51,7 +51,7 @@ use super::{Format, ProfileId};
 use crate::field::ip::{IpHeader, IpVersion};
 use crate::mode::Mode;
 use cce::Cce;
-use header::Chain;
+use header::ChainFields;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
 use rtp::{RtpExtra, RtpFields};
@@ -373,7 +373,7 @@ impl<'p> IpExtra<'p> {
 
 /// The headers of one packet, as the formats see them.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'p> {
+struct Rfc3095Fields<'p> {
     profile: ProfileId,
     sn: u32,
     ips: [IpFields; MAX_IP],
@@ -387,7 +387,7 @@ struct Fields<'p> {
     /// The packet is a CCE packet, of that kind.
     cce: Option<Cce>,
     /// The CoAP header, in profile 0x0080 alone. Its options are those of a static chain.
-    coap: Option<coap_2015::Header<'p>>,
+    coap: Option<coap_2015::CoapHeader<'p>>,
     /// Mode, as two bits; 0 where the packet does not say it.
     mode: u8,
     /// S, I of extension 3.
@@ -397,7 +397,7 @@ struct Fields<'p> {
     extra: [IpExtra<'p>; LISTS],
 }
 
-impl Fields<'_> {
+impl Rfc3095Fields<'_> {
     #[inline(always)]
     fn new(profile: ProfileId) -> Self {
         Self {
@@ -438,8 +438,8 @@ impl Fields<'_> {
 
     /// Fields from which the headers are rebuilt.
     #[inline]
-    fn chain(&self) -> Chain<'_> {
-        Chain {
+    fn chain(&self) -> ChainFields<'_> {
+        ChainFields {
             profile: self.profile,
             sn: self.sn,
             ips: self.ips.get(..self.ip_count).unwrap_or(&self.ips),
@@ -472,7 +472,7 @@ impl Fields<'_> {
 
 /// Runs a compressed format up to the tail, with what is around it in a CCE packet.
 #[inline]
-fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step {
+fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     use type2::{Extension, T};
     if cfg!(feature = "udp-lite")
         && let Some(kind) = x.cce

@@ -39,7 +39,7 @@ pub(crate) fn ir<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.crc("CRC", 8)
 }
 
-impl SenderContext for Sender {
+impl SenderContext for UncompressedSender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
@@ -113,7 +113,7 @@ impl Compressor<'_> {
     }
 
     fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
-        self.flows.set(cid, Sender::start(now, self.config.repetitions));
+        self.flows.set(cid, UncompressedSender::start(now, self.config.repetitions));
     }
 
     fn uncompressed_by(
@@ -124,7 +124,7 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
         self.flows.touch(cid);
-        let state = self.flows.context_mut::<Sender>(cid).ok_or(CompressError::NoContexts)?;
+        let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let refresh = state.tick(now, &self.config);
         let frame = CidFrame::new(cid, self.config.channel.cids());
         let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
@@ -161,7 +161,7 @@ impl Compressor<'_> {
 
 /// The one context of profile 0x0000.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct UncompressedSender {
     /// Feedback was received: IR packets are no longer repeated.
     two_way: bool,
     /// IR packets still to be sent before Normal packets.
@@ -169,7 +169,7 @@ pub(crate) struct Sender {
     timer: RefreshTimer,
 }
 
-impl Sender {
+impl UncompressedSender {
     fn start(now: Instant, repetitions: u8) -> Self {
         Self { two_way: false, ir_left: repetitions.max(1), timer: RefreshTimer::start(now) }
     }
@@ -196,9 +196,9 @@ impl Sender {
 
 /// The context of a CID at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver;
+pub(crate) struct UncompressedReceiver;
 
-impl ReceiverContext for Receiver {
+impl ReceiverContext for UncompressedReceiver {
     fn new(_: ProfileId) -> Self {
         Self
     }

@@ -5,7 +5,7 @@ use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
 use super::state::{
-    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
 
 /// Most templates of a base.
@@ -66,7 +66,7 @@ pub struct BaseTemplate<'b> {
 /// A provisioned base.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
-    path: Path,
+    path: CoapPath,
     templates: [Template; MOST],
     count: u8,
     octets: [u8; OCTETS],
@@ -85,7 +85,7 @@ impl Eq for Base {}
 impl Base {
     /// A base without templates: [`push`](Self::push) them, the one of the first packet of a flow first.
     pub fn new(path: &BasePath) -> Self {
-        let path = Path {
+        let path = CoapPath {
             source: path.source.address,
             destination: path.destination.address,
             source_port: path.source.port,
@@ -97,7 +97,7 @@ impl Base {
             flow_label: path.flow_label & 0xF_FFFF,
             checksum: path.checksum,
             ip_id_mode: path.ip_id,
-            ..Path::default()
+            ..CoapPath::default()
         };
         Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
     }
@@ -172,7 +172,7 @@ impl Base {
         self.octets.get(at..at + usize::from(template.len)).unwrap_or_default()
     }
 
-    pub(super) fn path(&self) -> Path {
+    pub(super) fn path(&self) -> CoapPath {
         self.path
     }
 
@@ -182,7 +182,7 @@ impl Base {
     }
 
     /// Defines every template of the base in a context.
-    pub(super) fn define_all(&self, state: &mut State, pool: &mut Templates<'_>) -> bool {
+    pub(super) fn define_all(&self, state: &mut CoapState, pool: &mut Templates<'_>) -> bool {
         (0..self.count).all(|number| {
             self.template(number)
                 .is_some_and(|(template, outline)| state.define(number, &template, outline, pool))
@@ -190,9 +190,9 @@ impl Base {
     }
 
     /// What a context has learned, as a base: the templates that were used most, as far as there is room.
-    pub(super) fn of(state: &State, pool: &Templates<'_>) -> Self {
+    pub(super) fn of(state: &CoapState, pool: &Templates<'_>) -> Self {
         let mut base = Self {
-            path: Path { switching: false, pt_0: false, ..state.path },
+            path: CoapPath { switching: false, pt_0: false, ..state.path },
             templates: [Template::EMPTY; MOST],
             count: 0,
             octets: [0; OCTETS],

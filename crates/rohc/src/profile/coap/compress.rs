@@ -9,12 +9,12 @@ use super::confirm::DISTRUST;
 use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
 use super::learn::IpIdWatcher;
-use super::message::Message;
+use super::message::CoapMessage;
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, Least, Whole, msn_interval, steps};
+use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -39,7 +39,7 @@ const LATE: i16 = -8;
 const SWITCHING: (u32, u32) = (6, 1);
 
 /// What a context needs of its channel.
-pub(crate) struct Memory<'a, 'm> {
+pub(crate) struct CoapSenderMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
     pub(crate) sent: Option<&'a mut Exchanges<'m>>,
@@ -80,8 +80,8 @@ impl Left {
 
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    pub(super) shared: State,
+pub(crate) struct CoapSenderContext {
+    pub(super) shared: CoapState,
     /// The flow, and its other direction.
     pub(super) names: [u32; 2],
     /// The decompressor has answered.
@@ -120,7 +120,7 @@ pub(crate) struct Context {
 /// A packet, as a template would say it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'p> {
-    pub(super) x: Fields<'p>,
+    pub(super) x: HeaderFields<'p>,
     pub(super) payload: &'p [u8],
     /// The token is static in the template, and another one.
     pub(super) other_token: bool,
@@ -129,7 +129,7 @@ pub(super) struct Trial<'p> {
 impl Trial<'_> {
     #[inline]
     pub(super) fn new(template: u8) -> Self {
-        Self { x: Fields::new(template), payload: &[], other_token: false }
+        Self { x: HeaderFields::new(template), payload: &[], other_token: false }
     }
 
     /// Whether nothing but the IP-ID need be said.
@@ -150,10 +150,10 @@ impl Trial<'_> {
     }
 }
 
-impl Context {
+impl CoapSenderContext {
     /// A context for the flow of a packet.
-    pub(crate) fn new(message: &Message<'_>, now: Instant, config: &CompressorConfig) -> Self {
-        let mut shared = State::new();
+    pub(crate) fn new(message: &CoapMessage<'_>, now: Instant, config: &CompressorConfig) -> Self {
+        let mut shared = CoapState::new();
         shared.path = *message.path;
         shared.settle();
         // The MSN starts as the Message ID, so that the anchor of that is 0.
@@ -193,7 +193,7 @@ impl Context {
 
     /// Whether a packet belongs to this flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, path: &Path) -> bool {
+    pub(crate) fn is_flow_of(&self, path: &CoapPath) -> bool {
         self.shared.path.is_flow_of(path)
     }
 
@@ -232,10 +232,10 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         cid: Cid,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         self.note_refresh(now, config, memory.templates);
@@ -329,7 +329,7 @@ impl Context {
     }
 
     #[inline]
-    fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
+    fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
         let (kept, new) = (&self.shared.path, message.path);
         let same =
             (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
@@ -344,7 +344,12 @@ impl Context {
 
     /// Sets the control fields by a packet, and its template among the last.
     #[inline]
-    fn note_controls(&mut self, message: &Message<'_>, x: &mut Fields<'_>, config: &CompressorConfig) {
+    fn note_controls(
+        &mut self,
+        message: &CoapMessage<'_>,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+    ) {
         let kept = (
             self.shared.path.checksum,
             self.shared.path.ip_id_mode,
@@ -419,8 +424,8 @@ impl Context {
     pub(super) fn trial<'p>(
         &self,
         number: u8,
-        message: &Message<'p>,
-        memory: &Memory<'_, '_>,
+        message: &CoapMessage<'p>,
+        memory: &CoapSenderMemory<'_, '_>,
     ) -> Option<Trial<'p>> {
         let mut trial = Trial::new(number);
         self.try_on(message, &mut trial, memory).then_some(trial)
@@ -430,9 +435,9 @@ impl Context {
     #[inline(always)]
     pub(super) fn try_on<'p>(
         &self,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
-        memory: &Memory<'_, '_>,
+        memory: &CoapSenderMemory<'_, '_>,
     ) -> bool {
         let x = &mut trial.x;
         let Some(template) = self.shared.template(x.template, memory.templates) else { return false };
@@ -489,8 +494,8 @@ impl Context {
     /// The message of the other direction that a packet answers or acknowledges.
     pub(super) fn request<'e>(
         &self,
-        message: &Message<'_>,
-        memory: &'e Memory<'_, '_>,
+        message: &CoapMessage<'_>,
+        memory: &'e CoapSenderMemory<'_, '_>,
     ) -> Option<&'e CoapExchange> {
         let received = memory.received?;
         if Template::is_own(message.message_type) {
@@ -507,7 +512,7 @@ impl Context {
     pub(super) fn msn(
         &self,
         template: &Template,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         request: Option<&CoapExchange>,
     ) -> u32 {
         let last = self.shared.msn;
@@ -540,14 +545,14 @@ impl Context {
 
     /// True if a packet has nothing to say that the context does not tell, and nothing need be repeated.
     #[inline]
-    fn is_quiet(&self, x: &Fields<'_>, template: &Template) -> bool {
+    fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
         is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
     }
 
     /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
     #[inline(never)]
-    fn repeat(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
+    fn repeat(&mut self, x: &mut HeaderFields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
         let repetitions = config.repetitions;
         let missed = x.carries;
         let msn = x.msn;
@@ -602,7 +607,7 @@ impl Context {
         now: Instant,
         is_quiet: bool,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
         (headers, payload): (&[u8], &[u8]),
         config: &CompressorConfig,
@@ -641,7 +646,7 @@ impl Context {
         &self,
         format: Format,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
     ) -> Step {
         x.has_ip = self.left.ip > 0;
@@ -663,7 +668,7 @@ impl Context {
     fn write_ir(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
         headers: &[u8],
         bases: &[Base],
@@ -700,7 +705,13 @@ impl Context {
     }
 
     #[inline]
-    fn least(&self, is_quiet: bool, x: &Fields<'_>, template: &Template, config: &CompressorConfig) -> Least {
+    fn least(
+        &self,
+        is_quiet: bool,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        config: &CompressorConfig,
+    ) -> Least {
         let left = &self.left;
         if !is_quiet {
             if left.repair > 0 {
@@ -725,7 +736,7 @@ impl Context {
     /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16. Behind a pause it tries
     /// up to 256 turns of them: checks tell these apart, unless a field is carried that is told by the MSN elsewhere.
     #[inline]
-    fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+    fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now).saturating_sub(told_apart);
@@ -742,7 +753,7 @@ impl Context {
     #[inline(never)]
     fn note_said(
         &mut self,
-        x: &Fields<'_>,
+        x: &HeaderFields<'_>,
         format: Format,
         config: &CompressorConfig,
         templates: &mut Templates<'_>,

@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, Left};
+use super::compress::{CoapSenderContext, Left};
 use super::state::Templates;
 use crate::feedback::{AckType, Feedback};
 
@@ -15,7 +15,7 @@ const CLEAN: u8 = 6;
 /// doubles them.
 pub(super) const DISTRUST: (u8, u8) = (2, 64);
 
-impl Context {
+impl CoapSenderContext {
     /// State, whether there is feedback, and the MSN of the newest packet, to be looked at. What says all that can
     /// change is FO.
     pub(crate) fn summary(&self) -> (&'static str, bool, u32) {

@@ -5,9 +5,9 @@ use thinair_wire::crc::Check;
 
 use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_long, long, short};
 use super::header;
-use super::outline::{Holes, Kind, is_outline};
-use super::state::{ChecksumMode, Path, State, Template, Templates};
-use super::{Fields, Whole, msn_interval, steps};
+use super::outline::{HoleKind, Holes, is_outline};
+use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
+use super::{HeaderFields, Whole, msn_interval, steps};
 use crate::arrival::{Arrivals, Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{CoapExchange, Exchanges};
@@ -23,7 +23,7 @@ const REPORT: u16 = 128;
 const LATE: i32 = 8;
 
 /// What a context needs of its channel.
-pub(crate) struct Memory<'a, 'm> {
+pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
     pub(crate) sent: Option<&'a Exchanges<'m>>,
@@ -36,9 +36,9 @@ pub(crate) struct Memory<'a, 'm> {
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct CoapReceiverContext {
     pub(crate) state: DecompressorState,
-    shared: State,
+    shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
     /// The flow, and its other direction.
@@ -57,7 +57,7 @@ pub(crate) struct Context {
 }
 
 /// What was read behind the base header of a packet.
-struct Packet<'a, 'p> {
+struct PacketTail<'a, 'p> {
     format: Format,
     reader: &'a Reader<'p>,
     template: &'a Template,
@@ -67,11 +67,11 @@ struct Packet<'a, 'p> {
     sum: u16,
 }
 
-impl Context {
+impl CoapReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
             state: DecompressorState::Nc,
-            shared: State::new(),
+            shared: CoapState::new(),
             arrivals: Arrivals::NEW,
             names: [0; 2],
             failures: 0,
@@ -112,17 +112,17 @@ impl Context {
     pub(crate) fn initialize(
         &mut self,
         packet: &PacketHeader<'_>,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let replicates = packet.first == 0xFC;
         let format = if replicates { Format::IrCr } else { Format::Ir };
         let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.has_definition = true;
-        let mut whole = Whole::new(Path::default());
+        let mut whole = Whole::new(CoapPath::default());
         long(format, &mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
-        let mut next = State::new();
+        let mut next = CoapState::new();
         let mut template;
         let outline: &[u8];
         if replicates {
@@ -162,7 +162,7 @@ impl Context {
             return Err(Failure::NoRequest(format));
         }
         let sum = sum_for(&next, payload);
-        let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
+        let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
@@ -176,7 +176,7 @@ impl Context {
             next = self.shared.on_path(next.path);
         } else {
             self.shared.forget_all(memory.templates);
-            next = State::new().on_path(next.path);
+            next = CoapState::new().on_path(next.path);
         }
         let defined = if replicates {
             let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
@@ -204,7 +204,7 @@ impl Context {
         &mut self,
         now: Moment,
         packet: &PacketHeader<'_>,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if self.state == DecompressorState::Nc {
@@ -217,7 +217,7 @@ impl Context {
             self.arrivals.note(now, steps(last, self.shared.msn));
             return Ok(verified);
         }
-        let mut x = Fields::new(self.shared.current);
+        let mut x = HeaderFields::new(self.shared.current);
         let mut reader = Reader::new(packet.first, packet.rest);
         short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
@@ -234,7 +234,7 @@ impl Context {
             .map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
-        let found = Packet { format, reader: &reader, template, outline, payload, sum };
+        let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
@@ -254,10 +254,10 @@ impl Context {
         &mut self,
         packet: &PacketHeader<'_>,
         format: Format,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let (x, whole) = (&mut Fields::new(self.shared.current), &mut Whole::new(self.shared.path));
+        let (x, whole) = (&mut HeaderFields::new(self.shared.current), &mut Whole::new(self.shared.path));
         let reader = &mut Reader::new(packet.first, packet.rest);
         long(format, reader, x, whole).map_err(|_| Failure::Malformed)?;
         let mut next = self.shared;
@@ -290,7 +290,7 @@ impl Context {
         }
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
-        let found = Packet { format, reader, template: &template, outline, payload, sum };
+        let found = PacketTail { format, reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
         // An 8-bit CRC and more (CRC-7, control CRC, and the fields in full) is what a damaged context is repaired by.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
@@ -309,9 +309,9 @@ impl Context {
     fn find(
         &self,
         now: Moment,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
@@ -337,9 +337,9 @@ impl Context {
         now: Moment,
         (first, k, is_near): (u32, u32, bool),
         unknown: &mut bool,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let (last, turn) = (self.shared.msn, 1 << k);
@@ -386,9 +386,9 @@ impl Context {
         &self,
         msn: u32,
         unknown: &mut bool,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
@@ -407,9 +407,9 @@ impl Context {
     #[cold]
     fn with_older(
         &self,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let Some(sent) = memory.sent else { return Ok(None) };
@@ -427,11 +427,11 @@ impl Context {
     #[inline(always)]
     fn request<'e>(
         &self,
-        state: &State,
+        state: &CoapState,
         template: &Template,
         names: [u32; 2],
-        x: &mut Fields<'_>,
-        memory: &'e Memory<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &'e CoapReceiverMemory<'_, '_>,
     ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
@@ -445,12 +445,12 @@ impl Context {
     #[inline]
     fn build(
         &self,
-        state: &State,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
+        state: &CoapState,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Packet { format, template, outline, payload, sum, .. } = *packet;
+        let PacketTail { format, template, outline, payload, sum, .. } = *packet;
         let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
@@ -480,7 +480,7 @@ impl Context {
     }
 
     #[inline]
-    fn accept(&mut self, x: &Fields<'_>, memory: &mut Memory<'_, '_>) {
+    fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
         self.unrepaired = 0;
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
@@ -529,7 +529,7 @@ impl Context {
         mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
-        let (mut x, mut whole) = (Fields::new(self.shared.current), Whole::new(self.shared.path));
+        let (mut x, mut whole) = (HeaderFields::new(self.shared.current), Whole::new(self.shared.path));
         let format = match packet.first {
             0xFD => Format::Ir,
             0xFC => Format::IrCr,
@@ -566,7 +566,7 @@ impl Context {
     }
 }
 
-impl Fields<'_> {
+impl HeaderFields<'_> {
     /// The number of its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
@@ -578,13 +578,15 @@ impl Fields<'_> {
     #[inline(always)]
     pub(super) fn block(&self) -> Option<u32> {
         let mut blocks = self.holes.as_slice().iter().zip(&self.numbers);
-        blocks.find(|(hole, _)| matches!(hole.kind, Kind::Block | Kind::BlockOfRequest)).map(|(_, n)| *n)
+        blocks
+            .find(|(hole, _)| matches!(hole.kind, HoleKind::Block | HoleKind::BlockOfRequest))
+            .map(|(_, n)| *n)
     }
 }
 
 /// The sum of a payload, if a packet of that state is checked with it.
 #[inline]
-fn sum_for(state: &State, payload: &[u8]) -> u16 {
+fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
     match state.path.checksum {
         ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
         ChecksumMode::Zero | ChecksumMode::Raw => 0,
@@ -592,8 +594,8 @@ fn sum_for(state: &State, payload: &[u8]) -> u16 {
 }
 
 #[inline]
-fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool {
-    let Packet { format, reader, template, payload, sum, .. } = *packet;
+fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields<'_>) -> bool {
+    let PacketTail { format, reader, template, payload, sum, .. } = *packet;
     // IR and IR-CR are checked over their octets.
     if format.is_initialization() {
         return true;

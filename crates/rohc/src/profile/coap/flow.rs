@@ -2,8 +2,8 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, Memory};
-use super::{Base, Message, Path, decompress};
+use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::{Base, CoapMessage, CoapPath, decompress};
 use crate::arrival::Moment;
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -23,7 +23,7 @@ use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::storage::Slots;
 
-impl SenderContext for Context {
+impl SenderContext for CoapSenderContext {
     #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
@@ -71,7 +71,7 @@ impl SenderContext for Context {
     }
 }
 
-impl FlowKey for Path {
+impl FlowKey for CoapPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
@@ -97,7 +97,7 @@ impl<'m> Compressor<'m> {
 
     /// Templates that the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
-        let contexts = self.flows.places().filter_map(|(_, place)| Context::of(place));
+        let contexts = self.flows.places().filter_map(|(_, place)| CoapSenderContext::of(place));
         contexts.map(|context| context.learned(&self.shared.templates))
     }
 
@@ -108,9 +108,9 @@ impl<'m> Compressor<'m> {
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let (now, mut path) = (packet.now, Path::default());
+        let (now, mut path) = (packet.now, CoapPath::default());
         let read = path.read(packet.chain)?;
-        let Some(message) = Message::of(packet.chain, &path, read, &self.config.coap.ports) else {
+        let Some(message) = CoapMessage::of(packet.chain, &path, read, &self.config.coap.ports) else {
             if self.shared.guessed > 0 {
                 self.not_coap(&path);
             }
@@ -130,14 +130,14 @@ impl<'m> Compressor<'m> {
     #[inline(always)]
     fn message(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
         owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
         let now = packet.now;
         let hash = self.flows.hash(message.path);
-        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(message.path));
+        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(message.path));
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
@@ -150,7 +150,7 @@ impl<'m> Compressor<'m> {
                 }
                 let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
                 *owes = self.release(cid).then_some(cid);
-                self.flows.set(cid, Context::new(message, now, &self.config));
+                self.flows.set(cid, CoapSenderContext::new(message, now, &self.config));
                 self.shared.guessed = self.shared.guessed.saturating_add(u32::from(message.by_parse));
                 cid
             }
@@ -160,12 +160,12 @@ impl<'m> Compressor<'m> {
             None => (None, None),
         };
         let SharedMemory { templates, bases, .. } = &mut self.shared;
-        let mut memory = Memory { templates, sent, received, bases };
+        let mut memory = CoapSenderMemory { templates, sent, received, bases };
         self.flows.touch(cid);
         if self.flows.rests(cid) {
             return Err(Refused::ByThisPacket);
         }
-        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        let context = self.flows.context_mut::<CoapSenderContext>(cid).ok_or(Refused::ByThisPacket)?;
         if message.by_parse && context.is_abandoned() {
             return Err(Refused::ByThisPacket);
         }
@@ -179,10 +179,10 @@ impl<'m> Compressor<'m> {
 
     /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
     #[cold]
-    fn not_coap(&mut self, path: &Path) {
+    fn not_coap(&mut self, path: &CoapPath) {
         let hash = self.flows.hash(path);
-        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(path));
-        if let Some(context) = found.and_then(|cid| self.flows.context_mut::<Context>(cid)) {
+        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(path));
+        if let Some(context) = found.and_then(|cid| self.flows.context_mut::<CoapSenderContext>(cid)) {
             context.abandon();
         }
     }
@@ -201,16 +201,22 @@ fn memory<'a, 'm>(
     linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,
     shared: &'a mut decompressor::SharedMemory<'m>,
-) -> decompress::Memory<'a, 'm> {
+) -> decompress::CoapReceiverMemory<'a, 'm> {
     let (sent, received) = match linked {
         Some(linked) => (Some(&*linked.sent), Some(linked.received)),
         None => (None, None),
     };
     let may_elide = config.channel.integrity_below() != Integrity::None;
-    decompress::Memory { templates: &mut shared.templates, sent, received, bases: &shared.bases, may_elide }
+    decompress::CoapReceiverMemory {
+        templates: &mut shared.templates,
+        sent,
+        received,
+        bases: &shared.bases,
+        may_elide,
+    }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::CoapReceiverContext {
     fn new(_: ProfileId) -> Self {
         Self::new()
     }

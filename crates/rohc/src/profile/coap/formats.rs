@@ -4,11 +4,11 @@ use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
-use super::outline::{Kind, MAX_OUTLINE, is_outline};
+use super::outline::{HoleKind, MAX_OUTLINE, is_outline};
 use super::state::{
-    ChecksumMode, CoapToken, IpIdMode, MessageIdMode, Path, State, TEMPLATES, Template, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, TEMPLATES, Template, TokenMode,
 };
-use super::{Carries, Fields, Least, Whole};
+use super::{Carries, HeaderFields, Least, Whole};
 use crate::profile::{Format, ProfileId};
 
 /// Master Sequence Number.
@@ -19,7 +19,7 @@ pub(super) const SHORT_TEMPLATES: u8 = 12;
 
 /// The format of an established context for a packet that says at `least` so much, with so many bits of the MSN.
 #[inline]
-pub(super) fn format_for(state: &State, least: Least, template: u8, needed: u32) -> Format {
+pub(super) fn format_for(state: &CoapState, least: Least, template: u8, needed: u32) -> Format {
     let path = &state.path;
     let is_carried = path.checksum == ChecksumMode::Carried;
     match least {
@@ -40,7 +40,7 @@ pub(super) fn format_for(state: &State, least: Least, template: u8, needed: u32)
 
 /// The format of a packet of an established context, by its first octet.
 #[inline]
-pub(super) fn format_of(first: u8, state: &State) -> Option<Format> {
+pub(super) fn format_of(first: u8, state: &CoapState) -> Option<Format> {
     let path = &state.path;
     let is_carried = path.checksum == ChecksumMode::Carried;
     Some(match first {
@@ -70,7 +70,7 @@ pub(super) fn format_of(first: u8, state: &State) -> Option<Format> {
 
 /// Runs a short format up to the chain.
 #[inline]
-pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'_>) -> Step {
+pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     match format {
         Format::Pt0 => pt_0(c),
         Format::Pt0c => pt_0c(c, x),
@@ -87,7 +87,7 @@ pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<
 pub(super) fn long<'p, C: Coder<'p>>(
     format: Format,
     c: &mut C,
-    x: &mut Fields<'_>,
+    x: &mut HeaderFields<'_>,
     whole: &mut Whole<'p>,
 ) -> Step {
     match format {
@@ -133,7 +133,7 @@ fn pt_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `pt_0c`: 7-bit MSN, CHECK. Section 6.2.
 #[inline]
-fn pt_0c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_0c<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.discriminator(1, 0b0)?;
     c.lsb(MSN, 7, 0)?;
     c.uint("CHECK", 16, &mut x.check)
@@ -149,7 +149,7 @@ fn pt_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `pt_1t`: template 0 to 11, 4-bit MSN, CRC-8. Section 6.4.
 #[inline]
-fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 4, 0)?;
     c.crc("CRC", 8)
@@ -157,7 +157,7 @@ fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 
 /// `pt_1tc`: template 0 to 11, 4-bit MSN, CHECK. Section 6.5.
 #[inline]
-fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 4, 0)?;
     c.uint("CHECK", 16, &mut x.check)
@@ -165,21 +165,21 @@ fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 
 /// `pt_2`: template, 8-bit or 16-bit MSN, CRC-8, fields that have changed. Section 6.6.
 #[inline]
-fn pt_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_2<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     changes(c, x)?;
     c.crc("CRC", 8)
 }
 
 /// `pt_2c`: template, 8-bit or 16-bit MSN, CHECK, fields that have changed. Section 6.7.
 #[inline]
-fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     changes(c, x)?;
     c.uint("CHECK", 16, &mut x.check)
 }
 
 /// What `pt_2` and `pt_2c` have in common.
 #[inline]
-fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.discriminator(3, 0b110)?;
     c.uint("template", 4, &mut x.template)?;
     if c.flag("F", &mut !x.carries.is_nothing())? {
@@ -197,7 +197,7 @@ fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 }
 
 /// `co_common`: whatever can change while a context lasts; CRC-7, and CRC-3 of the control fields. Section 6.8.
-fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFA)?;
     c.flag("ip", &mut x.has_ip)?;
     c.flag("control", &mut x.has_control)?;
@@ -210,7 +210,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<
 }
 
 /// `co_repair`: everything that can change while a context lasts. Section 6.9.
-fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFB)?;
     c.reserved(5)?;
     c.uint("control CRC", 3, &mut whole.control_crc)?;
@@ -221,7 +221,7 @@ fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<
 }
 
 /// IR: everything. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
-fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFD)?;
     profile(c)?;
     c.crc("CRC", 8)?;
@@ -260,7 +260,11 @@ fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
 }
 
 /// Behind the base of an IR-CR packet whose base is known: what differs.
-pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+pub(super) fn differences<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut HeaderFields<'_>,
+    whole: &mut Whole<'p>,
+) -> Step {
     if !whole.differs {
         return Ok(());
     }
@@ -304,7 +308,7 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole
 }
 
 /// Dynamic part of the IP header, control fields, definition of a template.
-fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.reserved(4)?;
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 16, 0)?;
@@ -321,7 +325,7 @@ fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) 
     Ok(())
 }
 
-pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step {
     let v6 = next.v6;
     c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut next.tos)?;
     c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut next.ttl)?;
@@ -334,7 +338,7 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
     }
 }
 
-pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step {
     c.uint("checksum", 2, &mut next.checksum)?;
     c.uint("ip_id", 2, &mut next.ip_id_mode)?;
     c.flag("switching", &mut next.switching)?;
@@ -379,10 +383,10 @@ fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut CoapToken) -> Step {
 #[inline(always)]
 pub(super) fn chain<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &State,
+    state: &CoapState,
     template: &Template,
     has_check: bool,
-    x: &mut Fields<'p>,
+    x: &mut HeaderFields<'p>,
 ) -> Step {
     let carries = x.carries;
     if carries.message_type {
@@ -414,7 +418,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
 }
 
 /// Fields of the message in the chain.
-fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Fields<'p>) -> Step {
+fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut HeaderFields<'p>) -> Step {
     let carries = x.carries;
     if carries.message_id || template.message_id == MessageIdMode::Irregular {
         c.uint("Message ID", 16, &mut x.message_id)?;
@@ -444,26 +448,30 @@ fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Fiel
     }
     for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
         match hole.kind {
-            Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,
-            Kind::Variable => {
+            HoleKind::Octets(len) => c.slice("option", usize::from(len), octets)?,
+            HoleKind::Variable => {
                 let mut len = octets.len().min(255) as u8;
                 c.uint("option length", 8, &mut len)?;
                 c.slice("option", usize::from(len), octets)?;
             }
             _ if carries.numbers => sdvl(c, "number", number)?,
-            Kind::Lsb => {
+            HoleKind::Lsb => {
                 let mut low = *number as u8;
                 c.uint("number", 8, &mut low)?;
                 *number = *number & !0xFF | u32::from(low);
             }
-            Kind::Counted | Kind::Step(_) | Kind::Block | Kind::BlockOfRequest | Kind::PartialIv => {}
+            HoleKind::Counted
+            | HoleKind::Step(_)
+            | HoleKind::Block
+            | HoleKind::BlockOfRequest
+            | HoleKind::PartialIv => {}
         }
     }
     Ok(())
 }
 
 /// CRC-3 over the control fields that a packet leads to. Section 6.8.
-pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 {
+pub(super) fn control_crc(state: &CoapState, number: u8, template: &Template) -> u8 {
     let modes = (state.path.checksum as u8) << 6
         | (state.path.ip_id_mode as u8) << 4
         | u8::from(state.path.switching) << 3;

@@ -14,8 +14,8 @@ use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, chain, long, short};
 use super::outline::{Class, Holes, append};
-use super::state::{ChecksumMode, CoapToken, IpIdMode, MessageIdMode, State, Template, TokenMode};
-use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields, Whole};
+use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
+use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, HeaderFields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
 use crate::profile::{Format, ProfileId};
@@ -76,8 +76,8 @@ fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) ->
     text + "}\n"
 }
 
-fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> State {
-    let mut state = State::new();
+fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> CoapState {
+    let mut state = CoapState::new();
     (state.path.v6, state.path.checksum, state.path.ip_id_mode) = (v6, checksum, ip_id_mode);
     state
 }
@@ -85,7 +85,7 @@ fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> State {
 #[test]
 fn short_formats_are_those_of_the_document() {
     let one = |title: &str, format: Format, choices: u32| {
-        described(title, choices, |c| short(format, c, &mut Fields::new(0)))
+        described(title, choices, |c| short(format, c, &mut HeaderFields::new(0)))
     };
     hold("format pt_0", &one("COMPRESSED pt_0", Format::Pt0, 0));
     hold("format pt_0c", &one("COMPRESSED pt_0c", Format::Pt0c, 0));
@@ -108,7 +108,7 @@ fn long_formats_are_those_of_the_document() {
     let one = |title: &str, format: Format, v6: bool, choices: u32| {
         let mut whole = Whole::new(of(v6).path);
         whole.definition.token.len = 2;
-        described(title, choices, |c| long(format, c, &mut Fields::new(0), &mut whole))
+        described(title, choices, |c| long(format, c, &mut HeaderFields::new(0), &mut whole))
     };
     let block = [
         one("COMPRESSED co_common, ip = 0, control = 0, definition = 0", Format::CoCommon, false, 0b000),
@@ -122,7 +122,7 @@ fn long_formats_are_those_of_the_document() {
     ];
     hold("format IR", &block.join("\n"));
     let replicated = |title: &str, v6: bool, choices: u32| {
-        let (mut x, mut whole) = (Fields::new(0), Whole::new(of(v6).path));
+        let (mut x, mut whole) = (HeaderFields::new(0), Whole::new(of(v6).path));
         described(title, choices, |c| {
             long(Format::IrCr, c, &mut x, &mut whole)?;
             formats::differences(c, &mut x, &mut whole)
@@ -173,7 +173,7 @@ fn chains_are_those_of_the_document() {
         assert!(append(&mut room, &mut len, 6, &class));
     }
     let outline = &room[..len];
-    let one = |title: &str, state: &State, carries: Carries, message_id: MessageIdMode| {
+    let one = |title: &str, state: &CoapState, carries: Carries, message_id: MessageIdMode| {
         let mut template = Template {
             token_mode: TokenMode::Irregular,
             message_id,
@@ -181,7 +181,7 @@ fn chains_are_those_of_the_document() {
             ..Template::EMPTY
         };
         template.settle(outline);
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.holes = Holes::of(outline, template.holes);
         x.carries = carries;
         x.token = template.token;
@@ -259,14 +259,14 @@ fn lines(label: &str, octets: &[u8]) -> String {
 }
 
 /// Two ends, and what is to be shown of what they say.
-struct Talk {
+struct ExampleConversation {
     ends: [Endpoint<'static>; 2],
     text: String,
     count: usize,
     now: u64,
 }
 
-impl Talk {
+impl ExampleConversation {
     fn new(integrity: Integrity, format: FormatPolicy, bases: &[Base]) -> Self {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap_or(ProfileSet::UNCOMPRESSED);
         let Ok(channel) = Channel::new(CidSpace::Small, 15, profiles) else { panic!("15 is a small CID") };
@@ -360,7 +360,7 @@ fn get(message_id: u16) -> Vec<u8> {
 
 #[test]
 fn a_flow_that_carries_its_checksum_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::None, FormatPolicy::Auto, &[]);
+    let mut talk = ExampleConversation::new(Integrity::None, FormatPolicy::Auto, &[]);
     talk.say(0, "GET /time", &request(0x0100, &get(0x1234)));
     let short = talk.say(0, "GET /time", &request(0x0101, &get(0x1235)));
     talk.say(0, "GET /time, TTL 63", &Datagram { ttl: 63, ..request(0x0102, &get(0x1236)) });
@@ -419,14 +419,14 @@ fn notification(message_id: u16, token: &[u8; 2], observe: u16, format: u8) -> V
 
 #[test]
 fn a_flow_without_its_checksum_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     let token = b"\x71\x05";
     talk.say(0, "notification 2.05", &response(&notification(0x0200, token, 0x1000, 50)));
     let short = talk.say(0, "notification 2.05", &response(&notification(0x0201, token, 0x1001, 50)));
     hold("example elided", &talk.text);
     hold("example CRC", &crc_by_hand(&short));
 
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt0, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt0, &[]);
     for i in 0..3 {
         let what = (i == 2).then_some("notification 2.05, where pt_0 is allowed");
         talk.carry(0, what, &response(&notification(0x0200 + i, token, 0x1000 + i, 50)));
@@ -434,7 +434,7 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
     hold("example pt_0", &talk.text);
 
     // Two relations take turns until the context says that every packet names its template.
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for i in 0..24 {
         let (token, format) = if i % 2 == 0 { (b"\x71\x05", 50) } else { (b"\x71\x06", 60) };
         let what = match i {
@@ -478,7 +478,7 @@ fn crc_by_hand(rohc: &[u8]) -> String {
 
 #[test]
 fn a_response_that_names_its_request_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for (i, message_id) in [0x5A10_u16, 0x0B77, 0xC3D9].into_iter().enumerate() {
         let [a, b] = message_id.to_be_bytes();
         let token = [0x30, 0xA7, 0x14].map(|octet: u8| octet.wrapping_mul(2 * i as u8 + 1));
@@ -524,7 +524,7 @@ fn time_base() -> Base {
 
 #[test]
 fn a_flow_with_a_base_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[time_base()]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[time_base()]);
     for i in 0..2 {
         let coap = [&[0x41, 0x01, 0x12, 0x34 + i, 0x20 + i][..], b"\xb4time"].concat();
         let packet = Datagram { ends: [1, 2], ports: [CLIENT, 5683], ..response(&coap) };
@@ -555,7 +555,7 @@ fn the_first_packet_with_a_base_may_have_a_payload() {
             token: &[],
             outline: b"\xb4time",
         }));
-        let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
+        let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
         let coap = *b"\x50\x02\x12\x34\xb4time\xff2210";
         let packet = Datagram { v6, ends: [1, 2], ports: [CLIENT, 5683], ..request(7, &coap) };
         assert_eq!(talk.say(0, "POST", &packet)[0], 0xFC);
@@ -574,7 +574,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
         token: &[0; 4],
         outline: b"\xb4time",
     }));
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
     for i in 0..6 {
         let coap = [&[0x41, 0x01, 0x12, 0x34 + i, 0x20 + i][..], b"\xb4time"].concat();
         let packet = Datagram { ends: [1, 2], ports: [CLIENT, 5683], ..response(&coap) };
@@ -603,7 +603,7 @@ fn octets_of_observe_are_no_last_number() {
         let mut room = [0; 16];
         let mut len = 0;
         assert!(append(&mut room, &mut len, 6, &class));
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.numbers[0] = 7;
         x.holes = Holes::of(&room[..len], 1);
         assert_eq!(x.observed(), expected, "{class:?}");

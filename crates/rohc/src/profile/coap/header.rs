@@ -7,9 +7,9 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
 
-use super::Fields;
-use super::outline::{Kind, uint_len, write_option};
-use super::state::{ChecksumMode, CoapToken, IpIdMode, MessageIdMode, State, Template, TokenMode};
+use super::HeaderFields;
+use super::outline::{HoleKind, uint_len, write_option};
+use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
 use crate::decompressor::Unbuildable;
 use crate::exchange::CoapExchange;
 
@@ -28,10 +28,10 @@ const TURN: u32 = 45;
 /// direction that is not known.
 #[inline(always)]
 pub(super) fn infer(
-    state: &State,
+    state: &CoapState,
     template: &Template,
     request: Option<&CoapExchange>,
-    x: &mut Fields<'_>,
+    x: &mut HeaderFields<'_>,
 ) -> bool {
     let msn = x.msn;
     let low = msn as u16;
@@ -71,25 +71,25 @@ pub(super) fn infer(
 
 /// Sets the numbers of the dynamic options.
 fn infer_numbers(
-    state: &State,
+    state: &CoapState,
     template: &Template,
     request: Option<&CoapExchange>,
-    x: &mut Fields<'_>,
+    x: &mut HeaderFields<'_>,
 ) -> bool {
     let mut reference = 0;
     for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
         let counted = anchor.wrapping_add(x.msn);
         *number = match hole.kind {
-            Kind::Counted | Kind::Block => counted & hole.mask(),
-            Kind::PartialIv => counted,
-            Kind::BlockOfRequest => match request.and_then(|request| request.block()) {
+            HoleKind::Counted | HoleKind::Block => counted & hole.mask(),
+            HoleKind::PartialIv => counted,
+            HoleKind::BlockOfRequest => match request.and_then(|request| request.block()) {
                 Some(block) => block,
                 None => return false,
             },
-            Kind::Lsb => near(*number, state.last_number) & hole.mask(),
-            Kind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
-            Kind::Octets(_) | Kind::Variable => continue,
+            HoleKind::Lsb => near(*number, state.last_number) & hole.mask(),
+            HoleKind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
+            HoleKind::Octets(_) | HoleKind::Variable => continue,
         };
         reference += usize::from(hole.has_anchor());
     }
@@ -98,7 +98,7 @@ fn infer_numbers(
 
 /// The MSN of the message of the other direction that a packet names.
 #[inline]
-pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
+pub(super) fn named(state: &CoapState, template: &Template, x: &HeaderFields<'_>) -> u16 {
     if x.carries.request {
         x.request_msn
     } else if template.names {
@@ -110,7 +110,7 @@ pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
 
 /// Sets the anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
 #[inline(never)]
-pub(super) fn set_anchors(template: &mut Template, x: &Fields<'_>) {
+pub(super) fn set_anchors(template: &mut Template, x: &HeaderFields<'_>) {
     let is_counted = template.token_mode == TokenMode::Counted;
     if x.carries.token && (is_counted || template.token_mode == TokenMode::CountedUint) {
         let anchor = x.token.uint().wrapping_sub(u64::from(x.msn));
@@ -140,10 +140,10 @@ pub(super) fn near(bits: u32, reference: u32) -> u32 {
 /// Rebuilds the headers to the start of `out`, but for the UDP checksum, and returns their length.
 #[inline]
 pub(super) fn rebuild(
-    state: &State,
+    state: &CoapState,
     template: &Template,
     outline: &[u8],
-    x: &Fields<'_>,
+    x: &HeaderFields<'_>,
     payload: usize,
     out: &mut [u8],
 ) -> Result<usize, Unbuildable> {
@@ -215,7 +215,7 @@ pub(super) fn rebuild(
 }
 
 /// Writes the options of an outline from `at` on, and returns their end.
-fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
+fn options(outline: &[u8], x: &HeaderFields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
     let room = out.len();
     let mut writer = Writer::new(out, at);
     let mut done = 0;
@@ -231,17 +231,17 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
         let prefix = parameters.get(1..).unwrap_or_default();
         let mut head = [0; 6];
         let (front, behind): (&[u8], &[u8]) = match hole.kind {
-            Kind::Counted | Kind::Lsb | Kind::Step(_) => (uint(number, &mut head), &[]),
-            Kind::Block | Kind::BlockOfRequest => (uint(number << 4 | low, &mut head), &[]),
-            Kind::PartialIv => {
+            HoleKind::Counted | HoleKind::Lsb | HoleKind::Step(_) => (uint(number, &mut head), &[]),
+            HoleKind::Block | HoleKind::BlockOfRequest => (uint(number << 4 | low, &mut head), &[]),
+            HoleKind::PartialIv => {
                 // RFC 8613, section 6.1: a Partial IV of 0 is one octet.
                 let n = uint_len(number).max(1);
                 head[0] = low as u8 | n as u8;
                 head[1..=n].copy_from_slice(&number.to_be_bytes()[4 - n..]);
                 (&head[..=n], prefix)
             }
-            Kind::Octets(_) => (prefix, octets),
-            Kind::Variable => (octets, &[]),
+            HoleKind::Octets(_) => (prefix, octets),
+            HoleKind::Variable => (octets, &[]),
         };
         write_option(&mut writer, delta, front, behind).map_err(|_| Unbuildable::Malformed)?;
     }
@@ -265,7 +265,7 @@ pub(super) fn payload_sum(payload: &[u8]) -> u16 {
 
 /// The UDP checksum of a packet whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
 #[inline]
-pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
+pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
     let len = (8 + header.len() + payload) as u16;
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
     let odd = header.len() % 2 == 1;
@@ -281,9 +281,9 @@ pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub(super) fn crc(
-    state: &State,
+    state: &CoapState,
     template: &Template,
-    x: &Fields<'_>,
+    x: &HeaderFields<'_>,
     check: Check,
     sent: u32,
     (payload, payload_sum): (usize, u16),
@@ -319,7 +319,7 @@ pub(super) fn crc(
 }
 
 /// A CRC continued over the values of the dynamic options.
-fn crc_of_values(check: Check, mut crc: u8, x: &Fields<'_>) -> u8 {
+fn crc_of_values(check: Check, mut crc: u8, x: &HeaderFields<'_>) -> u8 {
     for ((hole, &number), octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         crc = if hole.has_anchor() {
             let anchor = number.wrapping_sub(x.msn & 0xFFFF) & hole.mask();
@@ -345,7 +345,7 @@ pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
 /// The CHECK of a packet whose checksum is right: the checksum, what it does not cover, and the MSN, in
 /// one's-complement arithmetic.
 #[inline]
-pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16) -> u16 {
+pub(super) fn check16(state: &CoapState, x: &HeaderFields<'_>, checksum: u16) -> u16 {
     let ip_id = match state.path.ip_id_mode {
         IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
         IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,

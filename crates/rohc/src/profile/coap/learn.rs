@@ -5,12 +5,12 @@
 
 use thinair_wire::header::coap::{CoapOption, CoapOptions, CoapOptionsEnd};
 
-use super::compress::{Context, Memory, Trial};
+use super::compress::{CoapSenderContext, CoapSenderMemory, Trial};
 use super::header::{self, near};
-use super::message::{Message, partial_iv, uint};
-use super::outline::{Class, Entries, Holes, Kind, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
+use super::message::{CoapMessage, partial_iv, uint};
+use super::outline::{Class, Entries, HoleKind, Holes, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
 use super::state::{CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
-use super::{Carries, Fields, OBSERVE};
+use super::{Carries, HeaderFields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;
 use crate::exchange::CoapExchange;
@@ -35,15 +35,15 @@ const STEPS: u8 = 3;
 /// Templates of one shape, each used once, that show that an option changes from packet to packet.
 const USED_ONCE: usize = 8;
 
-impl Context {
+impl CoapSenderContext {
     /// Tries the template that says a packet best, made or changed where none does.
     #[inline]
     pub(super) fn choose<'p>(
         &mut self,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let fits = self.try_on(message, trial, memory);
         if fits && trial.is_perfect() {
@@ -58,10 +58,10 @@ impl Context {
     fn choose_among_all<'p>(
         &mut self,
         fits: bool,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let current = self.shared.current;
         let mut best = fits.then_some(*trial);
@@ -92,7 +92,12 @@ impl Context {
 
     /// A prediction was right.
     #[inline(always)]
-    fn hit(&mut self, trial: &mut Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    fn hit(
+        &mut self,
+        trial: &mut Trial<'_>,
+        config: &CompressorConfig,
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) {
         let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
         template.misses = template.misses.saturating_sub(1);
         if template.is_plain() && template.message_id != MessageIdMode::Irregular {
@@ -102,7 +107,12 @@ impl Context {
     }
 
     /// A field that is carried in every packet may have begun to count.
-    fn promote(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    fn promote(
+        &mut self,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) {
         let before = core::mem::replace(&mut self.last_message_id, x.message_id);
         let Some(template) = self.shared.template(x.template, memory.templates) else { return };
         let steps = x.msn.wrapping_sub(template.used);
@@ -116,11 +126,12 @@ impl Context {
             return;
         }
         let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
-        let Some((hole, number)) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Lsb | Kind::Step(_)))
+        let Some((hole, number)) =
+            dynamic.find(|(hole, _)| matches!(hole.kind, HoleKind::Lsb | HoleKind::Step(_)))
         else {
             return;
         };
-        if hole.kind != Kind::Lsb {
+        if hole.kind != HoleKind::Lsb {
             if !self.is_trusted() {
                 x.holes = self
                     .reclass(x.template, config, memory, |class, _| is_step(&class).then_some(Class::Lsb));
@@ -148,7 +159,7 @@ impl Context {
     }
 
     /// Counts a run of a template, and says whether it is long enough.
-    fn runs(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+    fn runs(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
         let is_long = template.run >= 1 << template.patience;
@@ -160,7 +171,7 @@ impl Context {
     }
 
     /// Counts a run of equal steps, and says whether it is long enough.
-    fn steps(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+    fn steps(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
         let is_long = template.run >= STEPS;
@@ -175,11 +186,11 @@ impl Context {
         &mut self,
         trial: &Trial<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let x = &trial.x;
         let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
-        let (_, number) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Step(_)))?;
+        let (_, number) = dynamic.find(|(hole, _)| matches!(hole.kind, HoleKind::Step(_)))?;
         let step = number.wrapping_sub(self.shared.last_number) & OBSERVE_MASK;
         let template = self.shared.template_mut(x.template, memory.templates)?;
         let again = u32::from(template.step) == step;
@@ -207,9 +218,9 @@ impl Context {
     fn miss(
         &mut self,
         trial: &Trial<'_>,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let x = &trial.x;
         let number = x.template;
@@ -291,7 +302,7 @@ impl Context {
         &mut self,
         number: u8,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         change: impl FnOnce(&mut Template),
     ) {
         let Some(&(mut template)) = self.shared.template(number, memory.templates) else { return };
@@ -313,7 +324,7 @@ impl Context {
         &mut self,
         number: u8,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         mut change: impl FnMut(Class<'_>, u32) -> Option<Class<'static>>,
     ) -> Holes {
         let Some(&template) = self.shared.template(number, memory.templates) else { return Holes::NONE };
@@ -332,10 +343,10 @@ impl Context {
     /// A template for a packet that none fits, or that one fits but for its token.
     fn adopt(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         near: Option<u8>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<u8, Refused> {
         let mut options = CoapOptions::new(message.rest);
         let observes = options.any(|option| option.number == OBSERVE) && message.code.class() >= 2;
@@ -393,10 +404,10 @@ impl Context {
     fn other_token(
         &mut self,
         number: u8,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         request: Option<CoapExchange>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) {
         let Some(&template) = self.shared.template(number, memory.templates) else { return };
         let (old, new) = (template.token, message.token);
@@ -433,9 +444,9 @@ impl Context {
     /// packet to packet. One of them becomes the template of all.
     fn widen(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let mut room = [0; MAX_OUTLINE];
         let mut found = None;
@@ -477,7 +488,7 @@ fn is_step(class: &Class<'_>) -> bool {
 }
 
 /// The outline of a message that nothing is known of yet.
-fn outline_of(message: &Message<'_>, request: Option<&CoapExchange>, room: &mut [u8]) -> Option<usize> {
+fn outline_of(message: &CoapMessage<'_>, request: Option<&CoapExchange>, room: &mut [u8]) -> Option<usize> {
     let mut len = 0;
     let mut last = 0;
     let mut dynamic = 0;
@@ -495,7 +506,7 @@ fn outline_of(message: &Message<'_>, request: Option<&CoapExchange>, room: &mut 
 /// How an option is likely to change.
 fn first_class<'p>(
     option: &CoapOption<'p>,
-    message: &Message<'_>,
+    message: &CoapMessage<'_>,
     request: Option<&CoapExchange>,
 ) -> Class<'p> {
     let value = option.value;
@@ -521,7 +532,7 @@ fn first_class<'p>(
 }
 
 /// An outline that takes both a template and a message, if they differ in values of static options alone.
-fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize> {
+fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<usize> {
     let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;

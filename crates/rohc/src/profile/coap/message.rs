@@ -6,9 +6,9 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, CoapOptions, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::Fields;
-use super::outline::{Holes, Kind, option_at, uint_len};
-use super::state::{CoapToken, Path, Template, TokenMode};
+use super::HeaderFields;
+use super::outline::{HoleKind, Holes, option_at, uint_len};
+use super::state::{CoapPath, CoapToken, Template, TokenMode};
 use crate::compressor::Ports;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
@@ -16,10 +16,10 @@ const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'p> {
+pub(crate) struct CoapMessage<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
-    pub(crate) path: &'p Path,
+    pub(crate) path: &'p CoapPath,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
     /// Where the CoAP header starts.
@@ -34,7 +34,7 @@ pub(crate) struct Message<'p> {
     pub(crate) by_parse: bool,
 }
 
-impl Path {
+impl CoapPath {
     /// Takes the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum; `None` if it is none, or
     /// cannot be rebuilt.
     #[inline]
@@ -64,12 +64,12 @@ impl Path {
     }
 }
 
-impl<'p> Message<'p> {
+impl<'p> CoapMessage<'p> {
     /// The message in a packet of that path, if it is one.
     #[inline(always)]
     pub(crate) fn of(
         chain: &HeaderChain<'p>,
-        path: &'p Path,
+        path: &'p CoapPath,
         (ip_id, checksum): (u16, u16),
         ports: &Ports,
     ) -> Option<Self> {
@@ -109,7 +109,7 @@ impl<'p> Message<'p> {
         &self,
         template: &Template,
         outline: &[u8],
-        x: &mut Fields<'p>,
+        x: &mut HeaderFields<'p>,
     ) -> Option<&'p [u8]> {
         if template.code != self.code {
             return None;
@@ -159,7 +159,7 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
 }
 
 /// Walks options and outline side by side, and returns what follows both.
-fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
+fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
     x.holes = Holes::of(outline, holes);
     let mut done = 0;
     for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
@@ -177,25 +177,25 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -
         }
         rest = behind;
         match hole.kind {
-            Kind::Counted | Kind::Lsb | Kind::Step(_) => {
+            HoleKind::Counted | HoleKind::Lsb | HoleKind::Step(_) => {
                 *number = uint(value, if hole.is_observe { 3 } else { 4 })?;
             }
-            Kind::Block | Kind::BlockOfRequest => {
+            HoleKind::Block | HoleKind::BlockOfRequest => {
                 let block = uint(value, 3)?;
                 (block & 0x0F == u32::from(*parameters.first()?)).then_some(())?;
                 *number = block >> 4;
             }
-            Kind::PartialIv => {
+            HoleKind::PartialIv => {
                 let piv = partial_iv(value)?;
                 ((&piv.flags, piv.behind) == parameters.split_first()?).then_some(())?;
                 *number = piv.number;
             }
-            Kind::Octets(len) => {
+            HoleKind::Octets(len) => {
                 *octets = value.strip_prefix(parameters.get(1..)?)?;
                 (octets.len() == usize::from(len)).then_some(())?;
             }
-            Kind::Variable if value.len() <= 255 => *octets = value,
-            Kind::Variable => return None,
+            HoleKind::Variable if value.len() <= 255 => *octets = value,
+            HoleKind::Variable => return None,
         }
     }
     rest.strip_prefix(outline.get(done..)?)

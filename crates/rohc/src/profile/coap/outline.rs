@@ -65,7 +65,7 @@ mod number {
 
 /// Class of a dynamic option: how it changes, without its value in the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HoleKind {
     Counted,
     Lsb,
     Step(u8),
@@ -80,7 +80,7 @@ pub(super) enum Kind {
 /// A dynamic option.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hole {
-    pub(super) kind: Kind,
+    pub(super) kind: HoleKind,
     pub(super) is_observe: bool,
     /// Where its entry lies in the outline.
     at: u8,
@@ -91,13 +91,13 @@ impl Hole {
     /// Whether a packet or a reference gives a number for it.
     #[inline]
     pub(super) fn is_number(self) -> bool {
-        !matches!(self.kind, Kind::Octets(_) | Kind::Variable)
+        !matches!(self.kind, HoleKind::Octets(_) | HoleKind::Variable)
     }
 
     /// True if a template keeps an anchor for it.
     #[inline]
     pub(super) fn has_anchor(self) -> bool {
-        matches!(self.kind, Kind::Counted | Kind::Block | Kind::PartialIv)
+        matches!(self.kind, HoleKind::Counted | HoleKind::Block | HoleKind::PartialIv)
     }
 
     /// Where its entry lies in the outline.
@@ -118,7 +118,7 @@ impl Hole {
     #[inline]
     pub(super) fn mask(self) -> u32 {
         match self.kind {
-            Kind::Block => NUM_MASK,
+            HoleKind::Block => NUM_MASK,
             _ if self.is_observe => OBSERVE_MASK,
             _ => u32::MAX,
         }
@@ -134,7 +134,7 @@ pub(super) struct Holes {
 
 impl Holes {
     pub(super) const NONE: Self = Self {
-        holes: [Hole { kind: Kind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
+        holes: [Hole { kind: HoleKind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
         count: 0,
     };
 
@@ -149,15 +149,15 @@ impl Holes {
             let end = at + entry.octets.len();
             let kind = match entry.class {
                 Class::Static(_) => None,
-                Class::Counted => Some(Kind::Counted),
-                Class::Lsb => Some(Kind::Lsb),
-                Class::Step(step) => Some(Kind::Step(step)),
-                Class::Block(_) => Some(Kind::Block),
-                Class::BlockOfRequest(_) => Some(Kind::BlockOfRequest),
-                Class::PartialIv(..) => Some(Kind::PartialIv),
-                Class::Irregular(len) => Some(Kind::Octets(len)),
-                Class::Prefix(len, prefix) => Some(Kind::Octets(len.saturating_sub(prefix.len() as u8))),
-                Class::Variable => Some(Kind::Variable),
+                Class::Counted => Some(HoleKind::Counted),
+                Class::Lsb => Some(HoleKind::Lsb),
+                Class::Step(step) => Some(HoleKind::Step(step)),
+                Class::Block(_) => Some(HoleKind::Block),
+                Class::BlockOfRequest(_) => Some(HoleKind::BlockOfRequest),
+                Class::PartialIv(..) => Some(HoleKind::PartialIv),
+                Class::Irregular(len) => Some(HoleKind::Octets(len)),
+                Class::Prefix(len, prefix) => Some(HoleKind::Octets(len.saturating_sub(prefix.len() as u8))),
+                Class::Variable => Some(HoleKind::Variable),
             };
             if let (Some(kind), Some(hole)) = (kind, holes.holes.get_mut(usize::from(holes.count))) {
                 *hole = Hole { kind, is_observe: entry.number == OBSERVE, at: at as u8, end: end as u8 };
@@ -176,24 +176,26 @@ impl Holes {
     /// True if short packets that carry nothing more say something of one.
     #[inline]
     pub(super) fn are_irregular(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Lsb | Kind::Octets(_) | Kind::Variable))
+        self.as_slice()
+            .iter()
+            .any(|hole| matches!(hole.kind, HoleKind::Lsb | HoleKind::Octets(_) | HoleKind::Variable))
     }
 
     /// True if a number is that of the request.
     pub(super) fn of_request(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest))
+        self.as_slice().iter().any(|hole| matches!(hole.kind, HoleKind::BlockOfRequest))
     }
 
     /// True if a number is told by its distance from the last one.
     #[inline]
     pub(super) fn has_step(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Step(_)))
+        self.as_slice().iter().any(|hole| matches!(hole.kind, HoleKind::Step(_)))
     }
 }
 
 /// One option of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'o> {
+pub struct OutlineEntry<'o> {
     /// Option Number minus that of the option before.
     pub delta: u32,
     /// Option Number.
@@ -219,10 +221,10 @@ impl<'o> Entries<'o> {
 }
 
 impl<'o> Iterator for Entries<'o> {
-    type Item = Entry<'o>;
+    type Item = OutlineEntry<'o>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Entry<'o>> {
+    fn next(&mut self) -> Option<OutlineEntry<'o>> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
         let escaped = first & 0xF0 == ESCAPE;
@@ -232,7 +234,7 @@ impl<'o> Iterator for Entries<'o> {
         self.number = number;
         self.octets = behind;
         let octets = start.get(..start.len() - self.octets.len())?;
-        Some(Entry { delta, number, class, octets })
+        Some(OutlineEntry { delta, number, class, octets })
     }
 }
 

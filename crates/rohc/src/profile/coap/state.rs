@@ -8,7 +8,7 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::header::protocol;
 
 use super::outline::{Holes, MAX_DYNAMIC};
-use super::{Fields, header};
+use super::{HeaderFields, header};
 pub(super) use crate::exchange::CoapToken;
 use crate::storage::Slots;
 
@@ -264,7 +264,7 @@ impl<'m> Templates<'m> {
 
 /// The IP and UDP fields of a flow, and its control fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Path {
+pub(crate) struct CoapPath {
     // Static part. IPv4 addresses take the first four octets.
     pub(super) source: [u8; 16],
     pub(super) destination: [u8; 16],
@@ -285,7 +285,7 @@ pub(crate) struct Path {
     pub(super) pt_0: bool,
 }
 
-impl Path {
+impl CoapPath {
     /// Octets of an address.
     #[inline]
     pub(super) fn address_len(&self) -> usize {
@@ -325,8 +325,8 @@ impl Path {
 
 /// The part of a context that both ends share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
-    pub(super) path: Path,
+pub(super) struct CoapState {
+    pub(super) path: CoapPath,
     /// The template of the last packet.
     pub(super) current: u8,
     /// The MSN, with the turns of its 16 bits that are sent.
@@ -352,10 +352,10 @@ pub(super) struct State {
     pub(super) sum: u16,
 }
 
-impl State {
+impl CoapState {
     pub(super) const fn new() -> Self {
         Self {
-            path: Path {
+            path: CoapPath {
                 source: [0; 16],
                 destination: [0; 16],
                 source_port: 0,
@@ -388,7 +388,7 @@ impl State {
     }
 
     /// The state on another path.
-    pub(super) fn on_path(self, path: Path) -> Self {
+    pub(super) fn on_path(self, path: CoapPath) -> Self {
         let mut state = Self { path, ..self };
         state.settle();
         state
@@ -437,7 +437,7 @@ impl State {
 
     /// Takes over what a packet says: it was sent, or verified.
     #[inline(always)]
-    pub(super) fn accept(&mut self, x: &Fields<'_>, template: &mut Template) {
+    pub(super) fn accept(&mut self, x: &HeaderFields<'_>, template: &mut Template) {
         let low = x.msn as u16;
         let carries = x.carries;
         self.msn = x.msn;
@@ -630,7 +630,7 @@ mod tests {
     #[test]
     fn the_oldest_template_is_found_over_a_wraparound() {
         let mut pool = pool(4);
-        let mut state = State::new();
+        let mut state = CoapState::new();
         state.msn = 3;
         for (number, used) in [(0, 1), (1, u32::MAX - 1), (2, 3)] {
             let template = Template { used, ..Template::EMPTY };
@@ -642,7 +642,7 @@ mod tests {
     #[test]
     fn templates_share_outlines_and_give_way_when_there_is_no_room() {
         let mut pool = pool(32);
-        let mut state = State::new();
+        let mut state = CoapState::new();
         for number in 0..4 {
             assert!(state.define(number, &Template::EMPTY, b"\xb4time", &mut pool));
         }

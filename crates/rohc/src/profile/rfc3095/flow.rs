@@ -3,11 +3,11 @@
 use thinair_wire::time::Instant;
 
 use super::BASE_IPS;
-use super::classify::Plan;
-use super::compress::Context;
+use super::classify::ClassifiedPacket;
+use super::compress::Rfc3095SenderContext;
 use super::decompress;
-use super::regular::Next;
-use super::timer::Link;
+use super::regular::RegularOutcome;
+use super::timer::TimerLimits;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
@@ -29,21 +29,21 @@ use crate::state::DecompressorState;
 /// beyond doubt.
 const HELD_BACK: u8 = 2;
 
-impl SenderContext for Context {
+impl SenderContext for Rfc3095SenderContext {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         match compressor.compress_next(packet, out) {
-            Next::Regular(done) => Some(Ok(done)),
-            Next::Irregular => compressor.rfc3095(packet, false, out),
-            Next::Other => compressor.rfc3095(packet, true, out),
+            RegularOutcome::Regular(done) => Some(Ok(done)),
+            RegularOutcome::Irregular => compressor.rfc3095(packet, false, out),
+            RegularOutcome::Other => compressor.rfc3095(packet, true, out),
         }
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
-        let mut plan = Plan::new(packet.chain, None);
+        let mut plan = ClassifiedPacket::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
             && compressor.find_rfc3095(&plan).is_some()
     }
@@ -92,7 +92,7 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
-        let mut plan = Plan::new(packet.chain, self.timer());
+        let mut plan = ClassifiedPacket::new(packet.chain, self.timer());
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
             return None;
         }
@@ -138,12 +138,12 @@ impl Compressor<'_> {
     fn by_context(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        let context = self.flows.context_mut::<Rfc3095SenderContext>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
         let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, &self.config, out));
         let compressed = match regular.flatten() {
@@ -159,13 +159,17 @@ impl Compressor<'_> {
 
     /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
     #[cold]
-    fn begin(&mut self, now: Instant, plan: &Plan<'_>) -> Result<(Cid, bool), Option<CompressError>> {
+    fn begin(
+        &mut self,
+        now: Instant,
+        plan: &ClassifiedPacket<'_>,
+    ) -> Result<(Cid, bool), Option<CompressError>> {
         let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
             return Err(None);
         }
         let sn = self.next_random() as u16;
-        let mut context = Context::new(plan, now, sn);
+        let mut context = Rfc3095SenderContext::new(plan, now, sn);
         let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
@@ -178,16 +182,16 @@ impl Compressor<'_> {
     }
 
     /// Limits of a timer for timestamps, if one may be used.
-    pub(super) fn timer(&self) -> Option<Link> {
+    pub(super) fn timer(&self) -> Option<TimerLimits> {
         let (jitter, clock) = (self.config.timer?, self.shared.clock?);
         let jitter_ms =
             u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
-        Some(Link { jitter_ms, reported: self.shared.jitter })
+        Some(TimerLimits { jitter_ms, reported: self.shared.jitter })
     }
 
     /// The context of a packet's flow: often that of the packet before.
-    fn find_rfc3095(&self, plan: &Plan<'_>) -> Option<Cid> {
-        let is_it = |context: &Context| context.is_flow_of(plan, &self.shared.pool);
+    fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
+        let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
         let newest = self.flows.latest().next()?;
         // Further IP headers are told apart by their hash alone.
         let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
@@ -200,13 +204,13 @@ impl Compressor<'_> {
     /// The context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
     /// show; a flow whose sequence numbers jump has to prove itself again.
     #[inline]
-    fn flow_of(&mut self, plan: &mut Plan<'_>) -> Option<Cid> {
+    fn flow_of(&mut self, plan: &mut ClassifiedPacket<'_>) -> Option<Cid> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = self.config.rtp.guesses()
             && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
             && plan.take_for_rtp(self.config.channel.profiles());
         let known = self.find_rfc3095(plan);
-        let context = known.and_then(|known| self.flows.context::<Context>(known));
+        let context = known.and_then(|known| self.flows.context::<Rfc3095SenderContext>(known));
         if !may_be_rtp || context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
             return known;
         }
@@ -214,7 +218,7 @@ impl Compressor<'_> {
         let can_begin = known.is_some() || !plan.lacks_payload();
         (plan.profile, plan.header_len) = datagram;
         let found = self.find_rfc3095(plan);
-        let context = found.and_then(|cid| self.flows.context_mut::<Context>(cid));
+        let context = found.and_then(|cid| self.flows.context_mut::<Rfc3095SenderContext>(cid));
         if context.is_some_and(|context| context.watch_for_rtp(plan.rtp.as_ref())) && can_begin {
             (plan.profile, plan.header_len) = rtp;
             return known;
@@ -225,14 +229,14 @@ impl Compressor<'_> {
     /// True if a packet of CoAP has a context, or may have one: there is memory for its options, and the
     /// decompressor has not rejected its flow.
     #[cold]
-    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
+    fn has_place_for(&self, now: Instant, plan: &ClassifiedPacket<'_>) -> bool {
         self.find_rfc3095(plan).is_some()
             || (self.shared.pool.has_room() || !plan.has_options())
                 && !self.flows.is_rejected(self.flows.hash(plan), now)
     }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     fn new(profile: ProfileId) -> Self {
         Self::new(profile)
     }

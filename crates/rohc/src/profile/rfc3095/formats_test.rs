@@ -7,10 +7,10 @@ use std::vec::Vec;
 
 use thinair_wire::coder::{Coder, Describer, Lsb, Reader, Step, Writer};
 
-use super::coap_2015::{CoapFields, Header};
-use super::list::{CompressedList, Kind, compressed_list, encoding};
+use super::coap_2015::{CoapFields, CoapHeader};
+use super::list::{CompressedList, ListKind, compressed_list, encoding};
 use super::tail::{Tail, tail};
-use super::{Fields, IP_ID, IP_ID2, IpFields, IpVersion, SN, base, ir};
+use super::{IP_ID, IP_ID2, IpFields, IpVersion, Rfc3095Fields, SN, base, ir};
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 
@@ -29,8 +29,8 @@ pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> St
     fields.join(" ")
 }
 
-pub(super) fn fields(profile: ProfileId, versions: &[IpVersion]) -> Fields<'static> {
-    let mut x = Fields::new(profile);
+pub(super) fn fields(profile: ProfileId, versions: &[IpVersion]) -> Rfc3095Fields<'static> {
+    let mut x = Rfc3095Fields::new(profile);
     x.ip_count = versions.len();
     for (ip, version) in x.ips.iter_mut().zip(versions) {
         ip.header.version = *version;
@@ -126,7 +126,7 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
 fn coap_2015_adds_a_coap_header_to_the_chains() {
     let mut x = fields(ProfileId::Coap2015, &[IpVersion::V6]);
     let fields = CoapFields { tkl: 5, ..CoapFields::default() };
-    x.coap = Some(Header { fields, options: &[] });
+    x.coap = Some(CoapHeader { fields, options: &[] });
     let udp_static = "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \
                       Destination Address:128 Source Port:16 Destination Port:16";
     let coap_static = "Ver:2 T:2 TKL:4 Code:8 Token Changing:1 Payload Marker:1 reserved:6 Options Length:8";
@@ -142,7 +142,7 @@ fn coap_2015_adds_a_coap_header_to_the_chains() {
     let udp_dynamic =
         "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 Checksum:16";
     for (token_changing, coap) in [(false, "Message ID:16"), (true, "Message ID:16 Token:8 Token:32")] {
-        x.coap = Some(Header { fields: CoapFields { token_changing, ..fields }, options: &[] });
+        x.coap = Some(CoapHeader { fields: CoapFields { token_changing, ..fields }, options: &[] });
         assert_eq!(described(0, |c| ir::ir_dyn(c, &mut x)), format!("{udp_dynamic} {coap} SN:16"));
         let has = Tail { udp_checksum: true, ..Tail::default() };
         assert_eq!(described(0, |c| tail(c, &mut x, &has)), format!("UDP Checksum:16 {coap}"));
@@ -168,12 +168,12 @@ fn lists_are_those_of_section_5_8_6() {
         ),
     ] {
         let mut x = CompressedList { encoding, ..CompressedList::default() };
-        assert_eq!(described(choices, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)), expected);
+        assert_eq!(described(choices, |c| compressed_list(c, &mut x, ListKind::ExtensionHeader)), expected);
     }
     // Three XI fields of 4 bits: two octets with padding.
     let mut x = CompressedList { count: 3, ..CompressedList::default() };
     assert_eq!(
-        described(0, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)),
+        described(0, |c| compressed_list(c, &mut x, ListKind::ExtensionHeader)),
         "ET:2 GP:1 PS:1 CC:4 X:1 Index:3 X:1 Index:3 X:1 Index:3 reserved:4"
     );
 }

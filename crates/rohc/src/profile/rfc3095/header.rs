@@ -20,7 +20,7 @@ use crate::profile::ProfileId;
 
 /// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Extension<'i> {
+pub(super) struct ExtensionItem<'i> {
     pub(super) item: Item<'i>,
     /// Sequence number and Integrity Check Value of an AH that was compressed.
     pub(super) ah: Option<(u32, &'i [u8])>,
@@ -31,7 +31,7 @@ pub(super) struct Extension<'i> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
     /// `None` as long as there is none: packets without lists do not pay for the room.
-    items: Option<[[Extension<'i>; MAX_ITEMS]; LISTS]>,
+    items: Option<[[ExtensionItem<'i>; MAX_ITEMS]; LISTS]>,
     len: [usize; LISTS],
     /// The options of the CoAP header, if there is one.
     pub(super) options: Option<&'i [u8]>,
@@ -40,7 +40,7 @@ pub(super) struct ExtensionLists<'i> {
 impl<'i> ExtensionLists<'i> {
     /// The extension headers of an IP header.
     #[inline]
-    pub(super) fn of(&self, ip: usize) -> &[Extension<'i>] {
+    pub(super) fn of(&self, ip: usize) -> &[ExtensionItem<'i>] {
         match (&self.items, self.len.get(ip)) {
             (Some(items), Some(&len)) if len > 0 => {
                 items.get(ip).and_then(|items| items.get(..len)).unwrap_or_default()
@@ -50,7 +50,7 @@ impl<'i> ExtensionLists<'i> {
     }
 
     /// The extension headers of an IP header, of which there are `len`.
-    pub(super) fn set_len(&mut self, ip: usize, len: usize) -> &mut [Extension<'i>] {
+    pub(super) fn set_len(&mut self, ip: usize, len: usize) -> &mut [ExtensionItem<'i>] {
         if let Some(slot) = self.len.get_mut(ip) {
             *slot = len;
         }
@@ -62,7 +62,7 @@ impl<'i> ExtensionLists<'i> {
     }
 
     /// The extension headers of an IP header, to be filled in.
-    pub(super) fn of_mut(&mut self, ip: usize) -> &mut [Extension<'i>] {
+    pub(super) fn of_mut(&mut self, ip: usize) -> &mut [ExtensionItem<'i>] {
         let len = self.len.get(ip).copied().unwrap_or(0);
         match &mut self.items {
             Some(items) => items.get_mut(ip).and_then(|items| items.get_mut(..len)).unwrap_or_default(),
@@ -85,7 +85,7 @@ impl<'i> ExtensionLists<'i> {
 
 /// What follows the IP headers of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum TransportLayout {
     #[default]
     None,
     /// UDP or UDP-Lite.
@@ -104,7 +104,7 @@ pub(super) struct Layout {
     /// octets, of which headers that go by these profiles take a few hundred.
     ips: [(u16, IpVersion, u16); MAX_IP],
     ip_count: u8,
-    transport: Transport,
+    transport: TransportLayout,
     /// Octets of the whole chain.
     pub(super) len: usize,
     /// An AH is among the extension headers.
@@ -114,7 +114,7 @@ pub(super) struct Layout {
 impl Layout {
     /// The layout of the headers that fields and lists make.
     #[inline(always)]
-    fn of(x: &Chain<'_>, lists: &ExtensionLists<'_>) -> Self {
+    fn of(x: &ChainFields<'_>, lists: &ExtensionLists<'_>) -> Self {
         let mut layout = Self::default();
         for (i, ip) in x.ips.iter().enumerate() {
             let extensions = lists.of(i);
@@ -142,15 +142,15 @@ impl Layout {
     /// Adds what a profile has behind the IP headers, with so many octets of CSRC identifiers. CoAP is not added.
     #[inline]
     pub(super) const fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
-        self.transport = Transport::of(profile, csrc_len);
+        self.transport = TransportLayout::of(profile, csrc_len);
         self.len += self.transport.len();
     }
 
     /// Adds a CoAP header behind the UDP header.
     #[cold]
     #[cfg_attr(not(feature = "coap-2015"), allow(unreachable_code, reason = "there is no header of CoAP"))]
-    pub(super) fn coap(&mut self, x: &coap_2015::Header<'_>) {
-        self.transport = Transport::Coap(CoapLayout::of(&x.fields));
+    pub(super) fn coap(&mut self, x: &coap_2015::CoapHeader<'_>) {
+        self.transport = TransportLayout::Coap(CoapLayout::of(&x.fields));
         self.len += x.len();
     }
 
@@ -222,15 +222,15 @@ impl Layout {
             }
         }
         match self.transport {
-            Transport::None => {}
-            Transport::Udp | Transport::Esp => add(self.len - UDP_LEN, self.len - 4),
-            Transport::Rtp(csrc_len) => {
+            TransportLayout::None => {}
+            TransportLayout::Udp | TransportLayout::Esp => add(self.len - UDP_LEN, self.len - 4),
+            TransportLayout::Rtp(csrc_len) => {
                 let rtp = self.len - Rtp::LEN - usize::from(csrc_len);
                 add(rtp - UDP_LEN, rtp - 4);
                 add(rtp, rtp + 1);
                 add(rtp + 8, self.len);
             }
-            Transport::Coap(coap) => {
+            TransportLayout::Coap(coap) => {
                 for (from, to) in coap.crc_static(self.len) {
                     add(from, to);
                 }
@@ -258,7 +258,7 @@ impl Layout {
     }
 }
 
-impl Transport {
+impl TransportLayout {
     /// Headers of a profile behind the IP headers, with so many octets of CSRC identifiers. CoAP is not among them.
     #[inline]
     pub(super) const fn of(profile: ProfileId, csrc_len: usize) -> Self {
@@ -354,7 +354,7 @@ fn walk(
 }
 
 /// Fields from which the headers of a packet are rebuilt, lists and options apart.
-pub(super) struct Chain<'a> {
+pub(super) struct ChainFields<'a> {
     pub(super) profile: ProfileId,
     pub(super) sn: u32,
     pub(super) ips: &'a [IpFields],
@@ -364,14 +364,14 @@ pub(super) struct Chain<'a> {
     pub(super) rtp: &'a RtpFields,
     /// V of RTP.
     pub(super) version: u8,
-    pub(super) coap: Option<&'a coap_2015::Header<'a>>,
+    pub(super) coap: Option<&'a coap_2015::CoapHeader<'a>>,
 }
 
 /// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and returns its
 /// layout. Lengths and checksums are inferred.
 #[inline(always)]
 pub(super) fn rebuild(
-    x: &Chain<'_>,
+    x: &ChainFields<'_>,
     lists: &ExtensionLists<'_>,
     payload: usize,
     out: &mut [u8],
@@ -398,7 +398,7 @@ pub(super) fn rebuild(
 /// Writes what follows the IP headers of a packet of `total` octets.
 #[inline(always)]
 pub(super) fn write_upper(
-    x: &Chain<'_>,
+    x: &ChainFields<'_>,
     lists: &ExtensionLists<'_>,
     total: usize,
     out: &mut [u8],
@@ -433,7 +433,7 @@ fn write_rtp(
     version: u8,
     rtp: &RtpFields,
     sn: u32,
-    csrc: &[Extension<'_>],
+    csrc: &[ExtensionItem<'_>],
     out: &mut [u8],
     at: usize,
 ) -> Option<()> {
@@ -451,7 +451,7 @@ fn write_rtp(
 }
 
 /// Writes an extension header and returns its end. What follows is a `next`.
-fn write_extension(extension: &Extension<'_>, next: u8, out: &mut [u8], at: usize) -> Option<usize> {
+fn write_extension(extension: &ExtensionItem<'_>, next: u8, out: &mut [u8], at: usize) -> Option<usize> {
     let item = &extension.item;
     let room = out.get_mut(at..at + item.len())?;
     room[0] = next;

@@ -16,11 +16,11 @@ use thinair_wire::coder::Reader;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::attempt::{Attempt, PassedPackets};
+use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
-use super::{Fields, IpFields, IpHeader, IpVersion, SN, Upper, compress, upper};
+use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
@@ -56,7 +56,7 @@ fn has_mode(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
 
-impl compress::Context {
+impl compress::Rfc3095SenderContext {
     /// Takes protected feedback for what it says of the mode. RFC 4815, section 3.2: "The compressor MUST ignore feedback
     /// information related to mode transition if the feedback is not protected by the CRC option."
     pub(super) fn note_mode(
@@ -170,7 +170,7 @@ impl compress::Context {
     }
 
     /// A packet was sent that the decompressor may take for its reference.
-    pub(super) fn add_references(&mut self, x: &Fields<'_>, config: &CompressorConfig) {
+    pub(super) fn add_references(&mut self, x: &Rfc3095Fields<'_>, config: &CompressorConfig) {
         let sn = x.sn as u16;
         let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
         if is_old && self.in_state.is_due() {
@@ -229,7 +229,7 @@ impl compress::Context {
 /// What `Fields::mode` is where a packet does not say it.
 pub(super) const NOT_SAID: u8 = u8::MAX;
 
-impl decompress::Context {
+impl decompress::Rfc3095ReceiverContext {
     /// A verified packet says, or does not say, a mode.
     pub(super) fn note_said_mode(&mut self, bits: u8) {
         if bits != NOT_SAID && self.mode.on_mode_received(bits, declines(self.profile)) {
@@ -238,7 +238,7 @@ impl decompress::Context {
     }
 
     /// A packet was rebuilt in R-mode: `doubt` has its SN if it is the newest, and that of the first packet of the pattern. True if it does not update the context: nothing has verified it.
-    pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    pub(super) fn only_delivers(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         if self.doubt.sn.is_before(x.sn as u16) {
             self.doubt.sn = x.sn as u16;
         }
@@ -252,7 +252,7 @@ impl decompress::Context {
     }
 
     /// True if the packet says something else than the one before.
-    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    pub(super) fn note_pattern(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let is_same = self.ips.iter().zip(&x.ips).take(x.base_ips()).all(|(kept, ip)| {
             IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip } == *kept
         });
@@ -297,15 +297,15 @@ impl decompress::Context {
     }
 }
 
-impl Attempt<'_, '_> {
+impl CandidateSearch<'_, '_> {
     /// Decodes with the one reference that R-mode has; no repair is attempted (section 5.5.2.1).
     pub(super) fn find_securely<'i, 'p: 'i>(
         &self,
         format: Format,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut PassedPackets,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let (bits, k) = Reader::collected(self.reader, SN);

@@ -12,11 +12,11 @@ use super::cce::Cce;
 use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
 use super::type2::Extension;
-use super::{Fields, IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, SN, TS, base, ir, type1};
+use super::{IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, Rfc3095Fields, SN, TS, base, ir, type1};
 use crate::profile::{Format, ProfileId};
 
 /// Fields of a packet with or without a T bit in its formats.
-fn rtp(has_t_bit: bool) -> Fields<'static> {
+fn rtp(has_t_bit: bool) -> Rfc3095Fields<'static> {
     fields(ProfileId::Rtp, &[if has_t_bit { IpVersion::V4 } else { IpVersion::V6 }])
 }
 
@@ -197,7 +197,7 @@ fn no_two_formats_of_rtp_read_the_same_octets() {
 }
 
 /// Writes a format with SN 0x155, IP-ID offset 0x0ACE and TS 0x1F35, and a CRC of ones.
-fn written(format: Format, x: &mut Fields<'_>, has: &Tail) -> Vec<u8> {
+fn written(format: Format, x: &mut Rfc3095Fields<'_>, has: &Tail) -> Vec<u8> {
     let mut out = [0; 64];
     let mut writer = Writer::new(&mut out, 0);
     for (slot, value) in [(SN, 0x155), (IP_ID, 0x0ACE), (TS, 0x1F35)] {

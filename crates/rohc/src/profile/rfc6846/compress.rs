@@ -10,9 +10,9 @@ use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
-use super::segment::Segment;
+use super::segment::TcpSegment;
 use super::solve::NUMBERS;
-use super::state::{State, TcpRoom};
+use super::state::{TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
@@ -41,7 +41,7 @@ pub(super) const MSNS: u8 = 11;
 
 /// The context of one flow at the compressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct TcpSenderContext {
     /// Packets that must still say everything, and everything that can change.
     pub(super) left_ir: u8,
     pub(super) left_dyn: u8,
@@ -106,7 +106,7 @@ pub(super) struct Written {
 }
 
 /// Needs of a compressed packet.
-pub(super) struct Plan {
+pub(super) struct PacketNeeds {
     /// Fields that are due, a bit for each of [`aged`].
     pub(super) due: u16,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
@@ -117,7 +117,7 @@ pub(super) struct Plan {
     pub(super) ip_id: bool,
 }
 
-impl Context {
+impl TcpSenderContext {
     /// A context for a new flow, whose CID was `reused` if it had one of this profile. `msn` is random.
     pub(crate) fn new(
         room: &mut TcpRoom,
@@ -129,7 +129,7 @@ impl Context {
     ) -> Self {
         // RFC 6846, section 6.1.1: the MSN goes on if the CID had a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
-        room.0 = State { msn, ..State::EMPTY };
+        room.0 = TcpState { msn, ..TcpState::EMPTY };
         let left_ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
             Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
@@ -184,7 +184,7 @@ impl Context {
 
     /// Whether a packet is of the flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &TcpSegment<'_>) -> bool {
         !self.pattern && segment.is_of(&room.0)
     }
 
@@ -232,7 +232,7 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
+        segment: &TcpSegment<'_>,
         room: &mut TcpRoom,
         base: Option<&Base>,
         cid: Cid,
@@ -253,9 +253,9 @@ impl Context {
     fn compress_behind(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
-        last: &State,
-        next: &mut State,
+        segment: &TcpSegment<'_>,
+        last: &TcpState,
+        next: &mut TcpState,
         base: Option<&Base>,
         cid: Cid,
         config: &CompressorConfig,
@@ -317,9 +317,9 @@ impl Context {
         &self,
         writer: &mut Writer<'_>,
         written: &mut Written,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         (base, space): (Option<&Base>, CidSpace),
         config: &CompressorConfig,
     ) -> Result<(), Refused> {

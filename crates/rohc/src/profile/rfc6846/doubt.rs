@@ -12,11 +12,11 @@
 use core::ops::RangeInclusive;
 
 use super::checksum::{is_right, is_to_come, sum};
-use super::decompress::{Context, Packet};
+use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
-use super::state::{State, TcpRoom};
+use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified};
 use crate::packet::PacketHeader;
@@ -40,10 +40,10 @@ struct Meant {
     offset: i16,
 }
 
-impl Context {
+impl TcpReceiverContext {
     /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
     #[inline]
-    pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
+    pub(super) fn is_awaited(&self, now: Moment, found: &ReadPacket<'_>, ahead: i16) -> bool {
         (1..LATE_FROM).contains(&ahead)
             && self.state == DecompressorState::Fc
             && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
@@ -55,7 +55,7 @@ impl Context {
         &mut self,
         now: Moment,
         packet: &PacketHeader<'_>,
-        found: &mut Packet<'_>,
+        found: &mut ReadPacket<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -89,8 +89,8 @@ impl Context {
     fn find(
         &mut self,
         now: Moment,
-        found: &Packet<'_>,
-        last: &State,
+        found: &ReadPacket<'_>,
+        last: &TcpState,
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
         let clock = self.arrivals.passed(now);
@@ -138,9 +138,9 @@ impl Context {
     fn place(
         &self,
         now: Moment,
-        found: &Packet<'_>,
+        found: &ReadPacket<'_>,
         turns: &[i32; NUMBERS],
-        last: &State,
+        last: &TcpState,
         clock: PassedPackets,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
@@ -245,7 +245,7 @@ impl Context {
 
     /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is;
     /// behind few losses its bits reach.
-    fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
+    fn offsets(&self, found: &ReadPacket<'_>, ahead: i16, last: &TcpState) -> RangeInclusive<i16> {
         let (grown, packets) = self.grown_offset(last);
         if grown == 0 || found.offset_bits == 0 || (1..LATE_FROM).contains(&ahead) {
             return 0..=0;
@@ -275,7 +275,7 @@ enum Placed {
 /// IP-IDs by which a packet may be ahead.
 const LARGEST: u16 = 4_096;
 
-fn last_id(last: &State) -> u16 {
+fn last_id(last: &TcpState) -> u16 {
     last.inner().behavior.counted(last.inner().header.id)
 }
 
@@ -300,9 +300,9 @@ fn nearest(first: i16, clock: PassedPackets) -> i16 {
     if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
 }
 
-impl Packet<'_> {
+impl ReadPacket<'_> {
     /// The packet as it is meant, behind the `last` one.
-    fn meant(&self, meant: &Meant, last: &State) -> Self {
+    fn meant(&self, meant: &Meant, last: &TcpState) -> Self {
         let mut packet = *self;
         let next = &mut packet.next;
         let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
@@ -323,7 +323,7 @@ impl Packet<'_> {
 }
 
 /// True if a packet has a number that is beyond that of the last one, or beyond a sequence number.
-fn goes_on(next: &State, last: &State, seq: u32) -> bool {
+fn goes_on(next: &TcpState, last: &TcpState, seq: u32) -> bool {
     let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
     let mut stamps = next.options.timestamps.iter().zip(last.options.timestamps);
     goes_on(next.seq, seq) || goes_on(next.ack, last.ack) || stamps.any(|(new, old)| goes_on(*new, old))
