@@ -56,7 +56,7 @@ impl SenderContext for UncompressedSender {
         false
     }
 
-    /// RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
+    /// Handles feedback: any feedback makes the profile bidirectional (RFC 3095, section 5.10.3 c).
     fn receive_feedback(
         &mut self,
         _: Instant,
@@ -97,8 +97,8 @@ impl Compressor<'_> {
         self.uncompressed_by(now, cid, packet, out)
     }
 
-    /// A packet whose flow has a new context that cannot compress it, on a CID of which the decompressor still holds memory for
-    /// the flow before: by this CID, so that both ends give it back.
+    /// Sends a packet by profile 0x0000 on a CID of which the decompressor still has memory for the previous flow, because the
+    /// new context of its flow cannot compress it. With this CID, both ends release the memory.
     #[cold]
     pub(crate) fn uncompressed_instead(
         &mut self,
@@ -142,7 +142,7 @@ impl Compressor<'_> {
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
         if format == Format::Ir {
-            // The CRC is the last octet of the header and does not cover itself.
+            // / The CRC is the last octet of the header, and does not cover itself.
             out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
         }
         let compressed = Compressed {
@@ -159,7 +159,7 @@ impl Compressor<'_> {
     }
 }
 
-/// The one context of profile 0x0000.
+/// The single context of profile 0x0000.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UncompressedSender {
     /// Feedback was received: IR packets are no longer repeated.
@@ -174,12 +174,12 @@ impl UncompressedSender {
         Self { two_way: false, ir_left: repetitions.max(1), timer: RefreshTimer::start(now) }
     }
 
-    /// The refresh policy of the mode.
+    /// Refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
-    /// Returns whether the packet is a refresh.
+    /// Returns true if the packet is a refresh.
     fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
         let policy = self.policy(config);
         let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
@@ -218,7 +218,7 @@ impl ReceiverContext for UncompressedReceiver {
         ir(&mut reader).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let header_in = header.len_before(payload);
-        // The CRC is the last octet of the header and does not cover itself.
+        // / The CRC is the last octet of the header, and does not cover itself.
         let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
         if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
             return Err(Failure::Crc(Format::Ir).into());
@@ -279,7 +279,7 @@ impl ReceiverContext for UncompressedReceiver {
         None
     }
 
-    /// RFC 5795, section 5.4.5: the only feedback is an ACK in FEEDBACK-1.
+    /// Completes feedback: the only kind is an ACK in FEEDBACK-1 (RFC 5795, section 5.4.5).
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
         Feedback { sn_bits: 8, mode: None, protected: false, ..element }
     }

@@ -1,4 +1,4 @@
-//! Provisioned bases: what a new flow will look like, known to both ends before its first packet. Section 10 of
+//! Provisioned bases: contexts of expected flows that both ends have before the first packet. Section 10 of
 //! `docs/coap-profile.md`.
 
 use thinair_wire::header::coap::{Code, Type};
@@ -8,16 +8,16 @@ use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
 
-/// Most templates of a base.
+/// Largest number of templates of a base.
 const MOST: usize = 6;
 
-/// Octets for their outlines.
+/// Octets for the outlines of a base.
 const OCTETS: usize = 144;
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BaseEnd {
-    /// The address; of IPv4 in the first four octets, the others zero.
+    /// Address. IPv4 uses the first four octets, the others are zero.
     pub address: [u8; 16],
     /// The UDP port.
     pub port: u16,
@@ -26,40 +26,40 @@ pub struct BaseEnd {
 /// The IP and UDP fields of a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BasePath {
-    /// IPv6, or IPv4.
+    /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// Who sends.
+    /// Sender.
     pub source: BaseEnd,
-    /// Who receives.
+    /// Receiver.
     pub destination: BaseEnd,
     /// Type of Service, or Traffic Class.
     pub tos: u8,
     /// Time to Live, or Hop Limit.
     pub ttl: u8,
-    /// Don't Fragment, of IPv4.
+    /// Don't Fragment; false in IPv6.
     pub df: bool,
     /// Flow Label of IPv6, 20 bits.
     pub flow_label: u32,
-    /// What becomes of the UDP checksum.
+    /// Treatment of the UDP checksum.
     pub checksum: ChecksumMode,
-    /// How the IP-ID changes.
+    /// Behavior of the IP-ID.
     pub ip_id: IpIdMode,
 }
 
-/// The messages of one kind.
+/// Messages of one kind in a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseTemplate<'b> {
-    /// T.
+    /// Type (T).
     pub message_type: Type,
     /// Code.
     pub code: Code,
-    /// How the Message ID changes.
+    /// Behavior of the Message ID.
     pub message_id: MessageIdMode,
-    /// How the token changes.
+    /// Behavior of the token.
     pub token_mode: TokenMode,
-    /// The token if it is static; else octets of its length.
+    /// The token if it is static; otherwise any octets of its length.
     pub token: &'b [u8],
-    /// The options, with holes for what changes: see [`outline`](super::outline).
+    /// The options, with holes for dynamic ones: see [`outline`](super::outline).
     pub outline: &'b [u8],
 }
 
@@ -74,7 +74,7 @@ pub struct Base {
 }
 
 impl PartialEq for Base {
-    /// Whether both say the same.
+    /// Compares the content, not its place in memory.
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path && self.templates().eq(other.templates())
     }
@@ -83,7 +83,8 @@ impl PartialEq for Base {
 impl Eq for Base {}
 
 impl Base {
-    /// A base without templates: [`push`](Self::push) them, the one of the first packet of a flow first.
+    /// Creates a base without templates. [`push`](Self::push) them, beginning with that of the first packet of
+    /// a flow.
     pub fn new(path: &BasePath) -> Self {
         let path = CoapPath {
             source: path.source.address,
@@ -102,7 +103,7 @@ impl Base {
         Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
     }
 
-    /// Adds a template; false if there is no room for it, or its outline is none.
+    /// Adds a template. False if there is no room for it, or its outline is invalid.
     pub fn push(&mut self, template: &BaseTemplate<'_>) -> bool {
         let (at, len) = (usize::from(self.len), template.outline.len());
         let count = usize::from(self.count);
@@ -117,7 +118,7 @@ impl Base {
         room.copy_from_slice(template.outline);
         let token = CoapToken::of(template.token);
         *slot = Template {
-            // Of a token that is not static only the length is known.
+            // / Only the length of a token that is not static is used.
             token: if template.token_mode == TokenMode::Static {
                 token
             } else {
@@ -152,7 +153,7 @@ impl Base {
         }
     }
 
-    /// The templates, in their order.
+    /// Iterates over the templates, in their order.
     pub fn templates(&self) -> impl Iterator<Item = BaseTemplate<'_>> {
         (0..self.count).filter_map(|number| {
             let template = self.templates.get(usize::from(number))?;
@@ -189,7 +190,7 @@ impl Base {
         })
     }
 
-    /// What a context has learned, as a base: the templates that were used most, as far as there is room.
+    /// Returns the templates of a context as a base: the most used ones that fit.
     pub(super) fn of(state: &CoapState, pool: &Templates<'_>) -> Self {
         let mut base = Self {
             path: CoapPath { switching: false, pt_0: false, ..state.path },

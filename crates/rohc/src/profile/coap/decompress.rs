@@ -1,4 +1,4 @@
-//! Decompressing the packets of one context. Section 9 of `docs/coap-profile.md`.
+//! Decompression of the packets of one context. Section 9 of `docs/coap-profile.md`.
 
 use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
@@ -16,13 +16,13 @@ use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
-/// Packets after which the compressor is told how many were lost.
+/// Number of packets per report of losses to the compressor.
 const REPORT: u16 = 128;
 
-/// MSNs ahead of the last one from which on 4 bits may be those of a packet that is late.
+/// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
 
-/// What a context needs of its channel.
+/// Memory of the channel that a context uses.
 pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
@@ -30,7 +30,7 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
     /// Messages that this end has received.
     pub(crate) received: Option<&'a mut Exchanges<'m>>,
     pub(crate) bases: &'a [super::Base],
-    /// Whether UDP checksums may be left out on this channel.
+    /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
 }
 
@@ -41,29 +41,29 @@ pub(crate) struct CoapReceiverContext {
     shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
-    /// The flow, and its other direction.
+    /// Names of the flow and of its other direction.
     names: [u32; 2],
-    /// The outcome of the last 16 packets: 1 is a failure.
+    /// Outcomes of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
-    /// Packets that should have repaired the context, and did not.
+    /// Number of packets that should have repaired the context, and failed.
     unrepaired: u8,
-    /// After damage, a packet has passed a CRC of 8 bits; another one must follow.
+    /// After damage, one packet has passed a CRC of 8 bits; another one must follow.
     trial: bool,
-    /// The last packet has changed what the compressor wants to be told of.
+    /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
-    /// Packets since the last report, and how many the MSN says were lost among them.
+    /// Packets since the last report, and losses among them by the MSN.
     seen: u16,
     lost: u16,
 }
 
-/// What was read behind the base header of a packet.
+/// Fields read behind the base header of a packet.
 struct PacketTail<'a, 'p> {
     format: Format,
     reader: &'a Reader<'p>,
     template: &'a Template,
     outline: &'a [u8],
     payload: &'p [u8],
-    /// The sum of the payload, where a check needs it.
+    /// Sum of the payload, if a check needs it.
     sum: u16,
 }
 
@@ -83,7 +83,7 @@ impl CoapReceiverContext {
         }
     }
 
-    /// Gives its memory back to the channel.
+    /// Returns its memory to the channel.
     pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
         self.shared.forget_all(templates);
     }
@@ -93,7 +93,7 @@ impl CoapReceiverContext {
         self.shared.msn as u16
     }
 
-    /// Packets that were lost among the last, if it is time to tell.
+    /// Number of lost packets since the last report, if a report is due.
     pub(crate) fn report(&mut self) -> Option<u8> {
         (self.seen >= REPORT).then(|| {
             let lost = self.lost.min(255) as u8;
@@ -102,13 +102,13 @@ impl CoapReceiverContext {
         })
     }
 
-    /// Whether a report is due.
+    /// True if a report is due.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         self.seen >= REPORT
     }
 
-    /// An IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn initialize(
         &mut self,
         packet: &PacketHeader<'_>,
@@ -169,7 +169,7 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Crc(format));
         }
-        // Verified: the context is made, or goes on.
+        // / Verified: the context is created, or continues.
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(ahead) } else { Arrivals::NEW };
         if keeps {
@@ -198,7 +198,7 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// A packet of an established context.
+    /// Decompresses a packet of an established context.
     #[inline]
     pub(crate) fn compressed(
         &mut self,
@@ -220,7 +220,7 @@ impl CoapReceiverContext {
         let mut x = HeaderFields::new(self.shared.current);
         let mut reader = Reader::new(packet.first, packet.rest);
         short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
-        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
+        // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
@@ -237,7 +237,7 @@ impl CoapReceiverContext {
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
-            // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
+            // / A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
             return Err(Failure::OnTrial(format));
         }
@@ -248,7 +248,7 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// `co_common` and `co_repair`.
+    /// Decompresses `co_common` or `co_repair`.
     #[inline(never)]
     fn common(
         &mut self,
@@ -292,7 +292,7 @@ impl CoapReceiverContext {
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
-        // An 8-bit CRC and more (CRC-7, control CRC, and the fields in full) is what a damaged context is repaired by.
+        // / The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
             self.shared = next;
             return Err(Failure::NoMemory);
@@ -304,7 +304,7 @@ impl CoapReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// The MSN with which the packet passes its check.
+    /// Finds the MSN with which the packet passes its check.
     #[inline(always)]
     fn find(
         &self,
@@ -329,7 +329,7 @@ impl CoapReceiverContext {
         Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
     }
 
-    /// [`find`](Self::find) where a packet is late, or more than a turn of MSNs may have passed.
+    /// [`find`](Self::find) if the packet is late, or more than a turn of MSNs may have passed.
     #[cold]
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn in_doubt(
@@ -346,14 +346,14 @@ impl CoapReceiverContext {
         let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
-            // One that looks so far ahead is late.
+            // / A packet that seems to be so far ahead is late.
             return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
         }
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
         let clock = self.arrivals.passed(now);
         let candidates = Candidates::new(ahead, turn, clock, false);
-        // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
+        // / Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_likely = |distance: u32| match clock {
@@ -368,7 +368,7 @@ impl CoapReceiverContext {
                 fits.add(ahead, &candidates);
             }
         }
-        // Messages are sent again.
+        // / Messages may be repeated.
         let is_again = behind && with(first)?.is_some();
         let is_usual = self.arrivals.has_paused_as_usual(now);
         match fits.proof(&candidates, is_usual) {
@@ -380,7 +380,7 @@ impl CoapReceiverContext {
         }
     }
 
-    /// The headers with an MSN, if they pass their check with it; notes whether they name a message that is unknown.
+    /// Returns the headers with an MSN if they pass their check with it. Records a reference to an unknown message.
     #[inline(always)]
     fn with(
         &self,
@@ -403,7 +403,8 @@ impl CoapReceiverContext {
         }
     }
 
-    /// [`with`](Self::with) where the packet names a message whose MSN a newer one has, which the other end had not received yet.
+    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
+    /// yet.
     #[cold]
     fn with_older(
         &self,
@@ -423,7 +424,7 @@ impl CoapReceiverContext {
         Ok(None)
     }
 
-    /// The message of the other direction that a packet names.
+    /// Finds the message of the other direction that a packet refers to.
     #[inline(always)]
     fn request<'e>(
         &self,
@@ -500,13 +501,13 @@ impl CoapReceiverContext {
         self.seen = self.seen.saturating_add(1);
         match ahead {
             2..256 => self.lost = self.lost.saturating_add(ahead as u16 - 1),
-            // A late packet was counted as lost.
+            // / A late packet was counted as lost.
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
     }
 
-    /// Counts a packet that has failed: what passed before it proves nothing.
+    /// Counts a failed packet, after which earlier successes prove nothing.
     pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
         self.trial = false;
@@ -515,12 +516,12 @@ impl CoapReceiverContext {
         }
     }
 
-    /// Packets that carry everything that can change have failed one after the other: what cannot change is wrong.
+    /// True if successive packets with all fields that can change have failed: a field that cannot change is wrong.
     pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
         self.state == DecompressorState::Sc && self.unrepaired >= limit
     }
 
-    /// Tells the fields of a packet, as far as this context can, and its format.
+    /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.
     pub(crate) fn dissect<'p>(
         &self,
         packet: &PacketHeader<'p>,
@@ -567,14 +568,14 @@ impl CoapReceiverContext {
 }
 
 impl HeaderFields<'_> {
-    /// The number of its Observe option.
+    /// Number in its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
         let mut dynamic = self.holes.as_slice().iter().zip(&self.numbers).rev();
         dynamic.find(|(hole, _)| hole.is_observe && hole.is_number()).map(|(_, number)| *number)
     }
 
-    /// NUM of the Block option of a packet, where it counts.
+    /// NUM of the Block option of a packet, where it is a number.
     #[inline(always)]
     pub(super) fn block(&self) -> Option<u32> {
         let mut blocks = self.holes.as_slice().iter().zip(&self.numbers);
@@ -584,7 +585,7 @@ impl HeaderFields<'_> {
     }
 }
 
-/// The sum of a payload, if a packet of that state is checked with it.
+/// Sum of a payload if a packet of that state is checked with it, otherwise 0.
 #[inline]
 fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
     match state.path.checksum {
@@ -596,7 +597,7 @@ fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
 #[inline]
 fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields<'_>) -> bool {
     let PacketTail { format, reader, template, payload, sum, .. } = *packet;
-    // IR and IR-CR are checked over their octets.
+    // / The check of IR and IR-CR covers their octets.
     if format.is_initialization() {
         return true;
     }
@@ -606,7 +607,7 @@ fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields
     header::crc(state, template, x, check, sent, (payload.len(), sum)) == read
 }
 
-/// The MSN near the last one whose 16 low bits are `bits`.
+/// Returns the MSN near the last one whose 16 low bits are `bits`.
 fn nearest(bits: u32, last: u32) -> u32 {
     let ahead = (bits as u16).wrapping_sub(last as u16) as i16;
     last.wrapping_add_signed(i32::from(ahead))

@@ -1,4 +1,4 @@
-//! Flows of profile 0x0081: which flow a CoAP message belongs to.
+//! Flows of profile 0x0081, and the interface of the profile.
 
 use thinair_wire::time::Instant;
 
@@ -76,7 +76,7 @@ impl FlowKey for CoapPath {
     fn key(&self, mut word: impl FnMut(u64)) {
         let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
         let [s, d] = [&self.source, &self.destination];
-        // Those of IPv4 have four octets each.
+        // / IPv4 addresses have four octets each.
         word(half(s) ^ half(d).rotate_left(32));
         if self.v6 {
             word(half(&s[8..]));
@@ -88,20 +88,21 @@ impl FlowKey for CoapPath {
 }
 
 impl<'m> Compressor<'m> {
-    /// The compressor with the provisioned bases of profile 0x0081, of which at most 256 are used. They are a
-    /// parameter of the channel: the decompressor must have the same, in the same order.
+    /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
+    /// channel: the decompressor must have the same, in the same order.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
         self.shared.bases = bases;
         self
     }
 
-    /// Templates that the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
+    /// Iterates over the templates that the contexts of profile 0x0081 have learned, as bases for similar flows,
+    /// by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         let contexts = self.flows.places().filter_map(|(_, place)| CoapSenderContext::of(place));
         contexts.map(|context| context.learned(&self.shared.templates))
     }
 
-    /// Compresses a CoAP message; `None` if the packet goes by another profile.
+    /// Compresses a CoAP message; `None` if another profile has to compress the packet.
     #[inline(never)]
     fn coap(
         &mut self,
@@ -126,7 +127,7 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Compresses a CoAP message. `owes` is set to a new context whose CID was that of a flow which held memory.
+    /// Compresses a CoAP message. Sets `owes` to a new context whose CID was that of a flow with memory.
     #[inline(always)]
     fn message(
         &mut self,
@@ -141,7 +142,7 @@ impl<'m> Compressor<'m> {
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
-            // One datagram that looks like CoAP does not leave its flow.
+            // / A datagram that only looks like CoAP stays with the flow that it has.
             None if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
             None => {
                 let pair = self.flows.pair(message.packet);
@@ -177,7 +178,8 @@ impl<'m> Compressor<'m> {
         Ok(compressed)
     }
 
-    /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
+    /// Handles a packet that is not CoAP. If only a parse showed its flow to be CoAP, the flow is not CoAP from
+    /// now on.
     #[cold]
     fn not_coap(&mut self, path: &CoapPath) {
         let hash = self.flows.hash(path);
@@ -189,14 +191,14 @@ impl<'m> Compressor<'m> {
 }
 
 impl<'m> Decompressor<'m> {
-    /// The decompressor with the provisioned bases of profile 0x0081, the same as the compressor has.
+    /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
         self.shared.bases = bases;
         self
     }
 }
 
-/// Memory that the contexts of a channel share.
+/// Returns the memory that the contexts of a channel share.
 fn memory<'a, 'm>(
     linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,
@@ -303,7 +305,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
             return Some(AckType::StaticNack);
         }
         let has_many_failures = policy.config.nack.is_reached(self.failures);
-        // A template that was lost is not found by waiting.
+        // / Waiting does not restore a template that was lost.
         let is_urgent = matches!(failure, Some(Failure::UnknownTemplate(_)));
         let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
         on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
@@ -315,7 +317,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {
             return element;
         }
-        // FEEDBACK-1: the compressor knows already that there is feedback.
+        // / FEEDBACK-1: the compressor has received feedback before.
         Feedback { sn: element.sn & 0xFF, sn_bits: 8, protected: false, ..element }
     }
 }

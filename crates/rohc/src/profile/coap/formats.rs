@@ -14,10 +14,11 @@ use crate::profile::{Format, ProfileId};
 /// Master Sequence Number.
 pub(super) const MSN: LsbSlot = LsbSlot::new(0, "MSN");
 
-/// Templates that a short format can name.
+/// Number of templates that a short format can carry.
 pub(super) const SHORT_TEMPLATES: u8 = 12;
 
-/// The format of an established context for a packet that says at `least` so much, with so many bits of the MSN.
+/// Returns the format of an established context for a packet that needs at `least` these fields, and so many
+/// bits of the MSN.
 #[inline]
 pub(super) fn format_for(state: &CoapState, least: Least, template: u8, needed: u32) -> Format {
     let path = &state.path;
@@ -38,7 +39,7 @@ pub(super) fn format_for(state: &CoapState, least: Least, template: u8, needed: 
     if is_carried { Format::Pt2c } else { Format::Pt2 }
 }
 
-/// The format of a packet of an established context, by its first octet.
+/// Returns the format of a packet of an established context, by its first octet.
 #[inline]
 pub(super) fn format_of(first: u8, state: &CoapState) -> Option<Format> {
     let path = &state.path;
@@ -68,7 +69,7 @@ pub(super) fn format_of(first: u8, state: &CoapState) -> Option<Format> {
     })
 }
 
-/// Runs a short format up to the chain.
+/// Codes a short format up to the chain.
 #[inline]
 pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     match format {
@@ -83,7 +84,7 @@ pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderF
     }
 }
 
-/// Runs a long format up to the chain.
+/// Codes a long format up to the chain.
 pub(super) fn long<'p, C: Coder<'p>>(
     format: Format,
     c: &mut C,
@@ -99,19 +100,19 @@ pub(super) fn long<'p, C: Coder<'p>>(
     }
 }
 
-/// True if a format says what `Whole` has.
+/// True if a format has the fields in `Whole`.
 #[inline]
 pub(super) const fn is_long(format: Format) -> bool {
     matches!(format, Format::CoCommon | Format::CoRepair | Format::Ir | Format::IrCr)
 }
 
-/// Whether a format has a CHECK instead of a CRC and the checksum.
+/// True if a format has a CHECK instead of a CRC and the checksum.
 #[inline]
 pub(super) const fn has_check(format: Format) -> bool {
     matches!(format, Format::Pt0c | Format::Pt1tc | Format::Pt2c)
 }
 
-/// Bits of the MSN that a format sends, without those of `pt_2` with `msn`.
+/// Number of bits of the MSN in a format; for `pt_2`, without those of `msn`.
 #[inline]
 pub(super) const fn msn_bits(format: Format) -> u32 {
     match format {
@@ -177,7 +178,7 @@ fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.uint("CHECK", 16, &mut x.check)
 }
 
-/// What `pt_2` and `pt_2c` have in common.
+/// Common part of `pt_2` and `pt_2c`.
 #[inline]
 fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.discriminator(3, 0b110)?;
@@ -196,7 +197,8 @@ fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.lsb(MSN, if x.carries.msn { 16 } else { 8 }, 0)
 }
 
-/// `co_common`: whatever can change while a context lasts; CRC-7, and CRC-3 of the control fields. Section 6.8.
+/// `co_common`: all fields that can change in a context, each if it is present; CRC-7, and CRC-3 of the control
+/// fields. Section 6.8.
 fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFA)?;
     c.flag("ip", &mut x.has_ip)?;
@@ -209,7 +211,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut 
     body(c, x, whole)
 }
 
-/// `co_repair`: everything that can change while a context lasts. Section 6.9.
+/// `co_repair`: all fields that can change in a context. Section 6.9.
 fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFB)?;
     c.reserved(5)?;
@@ -220,7 +222,7 @@ fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut 
     body(c, x, whole)
 }
 
-/// IR: everything. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
+/// IR: all fields. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
 fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFD)?;
     profile(c)?;
@@ -247,7 +249,7 @@ fn profile<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.require(low == ProfileId::Coap.low_octet())
 }
 
-/// IR-CR: replication of a provisioned base, and what differs from it. Section 6.11.
+/// IR-CR: replication of a provisioned base, and the differences from it. Section 6.11.
 fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFC)?;
     profile(c)?;
@@ -259,7 +261,7 @@ fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
     Ok(())
 }
 
-/// Behind the base of an IR-CR packet whose base is known: what differs.
+/// Differences in an IR-CR packet, behind the number of the base.
 pub(super) fn differences<'p, C: Coder<'p>>(
     c: &mut C,
     x: &mut HeaderFields<'_>,
@@ -283,7 +285,7 @@ pub(super) fn differences<'p, C: Coder<'p>>(
     if d.destination_port {
         c.uint("Destination Port", 16, &mut whole.next.destination_port)?;
     }
-    // The interface identifier; of IPv4 the whole address.
+    // / The interface identifier; of IPv4 the whole address.
     let interface = if whole.next.v6 { 8..16 } else { 0..4 };
     if d.source {
         for octet in whole.next.source.get_mut(interface.clone()).into_iter().flatten() {
@@ -378,8 +380,8 @@ fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut CoapToken) -> Step {
     Ok(())
 }
 
-/// The chain behind every base header: fields that the packet carries because they have changed, or because the
-/// context says that they always do. Section 6.12.
+/// Chain behind every base header: fields that have changed, and fields that every packet of the context
+/// carries. Section 6.12.
 #[inline(always)]
 pub(super) fn chain<'p, C: Coder<'p>>(
     c: &mut C,
@@ -407,7 +409,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     }
     let is_sent = match state.path.checksum {
         ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
-        // The CRC of an IR packet does not cover the payload, which the checksum does.
+        // / The CRC of an IR packet does not cover the payload; the checksum does.
         ChecksumMode::Elided => carries.checksum,
         ChecksumMode::Zero => false,
     };
@@ -470,7 +472,7 @@ fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Head
     Ok(())
 }
 
-/// CRC-3 over the control fields that a packet leads to. Section 6.8.
+/// Returns the CRC-3 of the control fields after a packet. Section 6.8.
 pub(super) fn control_crc(state: &CoapState, number: u8, template: &Template) -> u8 {
     let modes = (state.path.checksum as u8) << 6
         | (state.path.ip_id_mode as u8) << 4

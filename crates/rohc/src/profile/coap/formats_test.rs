@@ -1,7 +1,7 @@
-//! `docs/coap-profile.md` against the code: every format in it is printed by a Describer that runs the format's own
-//! function, and every octet of its examples comes from a compressor and went through a decompressor.
+//! Tests of `docs/coap-profile.md` against the code. A Describer that runs the function of each format prints its
+//! description, and all octets of the examples come from a compressor and pass a decompressor.
 //!
-//! With `THINAIR_BLESS=1` the blocks of the document are written anew.
+//! With `THINAIR_BLESS=1` the tests write the blocks of the document.
 
 use std::format;
 use std::string::{String, ToString};
@@ -27,10 +27,10 @@ use crate::{
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coap-profile.md");
 
-/// One test at a time writes the document.
+/// Lock: only one test at a time writes the document.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Asserts that the document has a block with this name and these lines, or puts them there.
+/// Asserts that the document has a block with this name and these lines, or writes it.
 fn hold(name: &str, block: &str) {
     let guard = WRITING.lock();
     let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
@@ -49,7 +49,7 @@ fn hold(name: &str, block: &str) {
     drop(guard);
 }
 
-/// A format in the notation of RFC 4997, with the answers to its flags given as bits.
+/// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
 fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) -> Step) -> String {
     let mut describer = Describer::new(choices);
     assert_eq!(run(&mut describer), Ok(()), "{title}");
@@ -249,7 +249,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Octets in lines of 24, the first of them behind a label.
+/// Formats octets in lines of 24, the first of them behind a label.
 fn lines(label: &str, octets: &[u8]) -> String {
     let mut text = String::new();
     for (i, line) in octets.chunks(24).enumerate() {
@@ -258,7 +258,7 @@ fn lines(label: &str, octets: &[u8]) -> String {
     text
 }
 
-/// Two ends, and what is to be shown of what they say.
+/// Two ends, and the text of their conversation for the document.
 struct ExampleConversation {
     ends: [Endpoint<'static>; 2],
     text: String,
@@ -286,7 +286,7 @@ impl ExampleConversation {
         Self { ends: [end(), end()], text: String::new(), count: 0, now: 0 }
     }
 
-    /// Carries a packet from one end to the other, tells it, and returns its octets on the link.
+    /// Carries a packet from one end to the other, describes it, and returns its octets on the link.
     fn say(&mut self, from: usize, what: &str, packet: &Datagram<'_>) -> Vec<u8> {
         self.carry(from, Some(what), packet)
     }
@@ -310,7 +310,7 @@ impl ExampleConversation {
                 _ => field.value.to_string(),
             };
             match told.last_mut() {
-                // Addresses and tokens come octet by octet.
+                // / Addresses and tokens come octet by octet.
                 Some((name, octets, true)) if *name == field.name && field.bits == 8 => {
                     *octets += &format!(" {value}")
                 }
@@ -375,7 +375,7 @@ fn a_flow_that_carries_its_checksum_is_that_of_the_document() {
     hold("example CHECK", &check_by_hand(&short));
 }
 
-/// CRC of `width` bits, bit by bit. RFC 4815, appendix A.
+/// Returns the CRC of `width` bits, computed bit by bit. RFC 4815, appendix A.
 fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     octets.iter().fold(start, |crc, octet| {
         (0..8).fold(crc, |crc, bit| {
@@ -385,7 +385,7 @@ fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     })
 }
 
-/// The CHECK of the second packet of the flow, from section 7.4 alone.
+/// Computes the CHECK of the second packet of the flow from section 7.4 alone.
 fn check_by_hand(rohc: &[u8]) -> String {
     let sent = request(0x0101, &get(0x1235)).octets();
     let kind = [0b01, 0, 64, 0, 0, 0_u8];
@@ -433,7 +433,7 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
     }
     hold("example pt_0", &talk.text);
 
-    // Two relations take turns until the context says that every packet names its template.
+    // / Two relations alternate until every packet of the context carries its template.
     let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for i in 0..24 {
         let (token, format) = if i % 2 == 0 { (b"\x71\x05", 50) } else { (b"\x71\x06", 60) };
@@ -448,7 +448,7 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
     hold("example switching", &talk.text);
 }
 
-/// The CRC-8 of the second packet of the flow, from section 7.3 alone.
+/// Computes the CRC-8 of the second packet of the flow from section 7.3 alone.
 fn crc_by_hand(rohc: &[u8]) -> String {
     let sent = response(&notification(0x0201, b"\x71\x05", 0x1001, 50)).octets();
     let (addresses, ports) = (&sent[8..40], &sent[40..44]);
@@ -495,7 +495,7 @@ fn a_response_that_names_its_request_is_that_of_the_document() {
     hold("example correlated", &talk.text);
 }
 
-/// A base for GET requests to one server, from any port and host of a prefix.
+/// Base for GET requests to one server, from any port and host of a prefix.
 fn time_base() -> Base {
     let end = |end: u8, port: u16| {
         let mut address = [0; 16];
@@ -533,7 +533,7 @@ fn a_flow_with_a_base_is_that_of_the_document() {
     hold("example base", &talk.text);
 }
 
-/// A payload is delivered with a base as without: the CRC of the headers does not depend on it.
+/// A payload is delivered with a base as without one: the CRC of the headers does not depend on it.
 #[test]
 fn the_first_packet_with_a_base_may_have_a_payload() {
     for v6 in [false, true] {
@@ -562,7 +562,7 @@ fn the_first_packet_with_a_base_may_have_a_payload() {
     }
 }
 
-/// Counting tokens have no length of their own, whatever a base or a packet says.
+/// A counting token has no length of its own, whatever a base or a packet contains.
 #[test]
 fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
     let mut base = Base::new(&time_base().base_path());
@@ -596,7 +596,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
     }
 }
 
-/// An Observe option that is carried as octets is no number that others refer to.
+/// An Observe option that is carried as octets is not the number that others refer to.
 #[test]
 fn octets_of_observe_are_no_last_number() {
     for (class, expected) in [(Class::Lsb, Some(7)), (Class::Variable, None)] {

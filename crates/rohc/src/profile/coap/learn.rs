@@ -1,7 +1,8 @@
-//! What the compressor learns from traffic: which template a packet has, and how its fields change. Section 5 of
+//! Learning from traffic at the compressor: the template of a packet, and the behavior of its fields. Section 5 of
 //! `docs/coap-profile.md`.
 //!
-//! Nothing here changes what a packet means: the context says how fields change, and the packets say the context.
+//! Learning never changes the meaning of a packet: the context defines the behavior of fields, and packets define the
+//! context.
 
 use thinair_wire::header::coap::{CoapOption, CoapOptions, CoapOptionsEnd};
 
@@ -20,23 +21,23 @@ const BLOCK2: u16 = 23;
 const BLOCK1: u16 = 27;
 const OSCORE: u16 = 9;
 
-/// A field that was predicted wrongly adds this to the misses of its template, one that was right takes one off.
+/// Increase of the misses of a template for a wrong prediction; a correct one subtracts 1.
 const MISS: u8 = 4;
 
-/// Misses at which a field is taken to change in another way.
+/// Number of misses from which on a field counts as behaving in another way.
 const TOO_MANY: u8 = 10;
 
-/// Packets in a row in which an IP-ID must count for it to be taken for a counter (again).
+/// Number of packets in a row in which an IP-ID must count to be (again) a counter.
 const RUN: u8 = 8;
 
-/// Packets with the same unexpected step after which a template is made for it.
+/// Number of packets with equal unexpected steps after which a template is created for them.
 const STEPS: u8 = 3;
 
-/// Templates of one shape, each used once, that show that an option changes from packet to packet.
+/// Number of templates of one shape, each used once, that show that an option changes from packet to packet.
 const USED_ONCE: usize = 8;
 
 impl CoapSenderContext {
-    /// Tries the template that says a packet best, made or changed where none does.
+    /// Chooses the template that encodes a packet best. Creates or changes one if none is good.
     #[inline]
     pub(super) fn choose<'p>(
         &mut self,
@@ -53,7 +54,7 @@ impl CoapSenderContext {
         self.choose_among_all(fits, message, trial, config, memory)
     }
 
-    /// [`choose`](Self::choose) where the template of the last packet is not perfect, or does not fit at all.
+    /// [`choose`](Self::choose) if the template of the last packet is not perfect, or does not fit at all.
     #[inline(never)]
     fn choose_among_all<'p>(
         &mut self,
@@ -90,7 +91,7 @@ impl CoapSenderContext {
         Ok(())
     }
 
-    /// A prediction was right.
+    /// Records a correct prediction.
     #[inline(always)]
     fn hit(
         &mut self,
@@ -106,7 +107,7 @@ impl CoapSenderContext {
         self.promote(&mut trial.x, config, memory);
     }
 
-    /// A field that is carried in every packet may have begun to count.
+    /// Checks whether a field that every packet carries has begun to count.
     fn promote(
         &mut self,
         x: &mut HeaderFields<'_>,
@@ -158,7 +159,7 @@ impl CoapSenderContext {
         }
     }
 
-    /// Counts a run of a template, and says whether it is long enough.
+    /// Counts a run of a template, and returns true if it is long enough.
     fn runs(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
@@ -170,7 +171,7 @@ impl CoapSenderContext {
         is_long
     }
 
-    /// Counts a run of equal steps, and says whether it is long enough.
+    /// Counts a run of equal steps, and returns true if it is long enough.
     fn steps(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
@@ -181,7 +182,8 @@ impl CoapSenderContext {
         is_long
     }
 
-    /// A number was another step from the last one. Where that happens again, the packets get a template of their own.
+    /// Handles a number with another step from the last one. If that is repeated, the packets get a template of their
+    /// own.
     fn other_step(
         &mut self,
         trial: &Trial<'_>,
@@ -213,8 +215,8 @@ impl CoapSenderContext {
         self.shared.define(free, &template, &room[..len], memory.templates).then_some(free)
     }
 
-    /// A prediction was wrong. After some, the field is said in another way; the number of the template that was
-    /// changed.
+    /// Records a wrong prediction. After several, the field gets another encoding; returns the number of the template
+    /// that was changed.
     fn miss(
         &mut self,
         trial: &Trial<'_>,
@@ -229,7 +231,7 @@ impl CoapSenderContext {
         let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
         if template.refers && self.request(message, memory).is_none() {
-            // What it answers was lost, which says nothing of the answers to come.
+            // / The message that it answers was lost, which does not predict later answers.
             return None;
         }
         let renames = carries.request && !template.names;
@@ -269,7 +271,7 @@ impl CoapSenderContext {
             self.redefine(number, config, memory, |template| {
                 let counted = CoapToken::of_uint(header::counted_token(template, msn), new.len);
                 template.token_mode = match template.token_mode {
-                    // It has come round, and has kept its length.
+                    // / It has wrapped around, and has kept its length.
                     TokenMode::CountedUint if counted == new && new.len > 0 => TokenMode::Counted,
                     TokenMode::Counted | TokenMode::CountedUint if of_request => TokenMode::OfRequest,
                     _ => TokenMode::Irregular,
@@ -317,8 +319,8 @@ impl CoapSenderContext {
         self.changed();
     }
 
-    /// Changes classes of a template's options, and returns those; `change` is told the class and the number that a
-    /// packet has last had there.
+    /// Changes classes of a template's options, and returns those. `change` gets the class and the last number of a
+    /// packet for it.
     #[cold]
     fn reclass(
         &mut self,
@@ -340,7 +342,7 @@ impl CoapSenderContext {
         Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
-    /// A template for a packet that none fits, or that one fits but for its token.
+    /// Creates a template for a packet that no template fits, or that one fits except for its token.
     fn adopt(
         &mut self,
         message: &CoapMessage<'_>,
@@ -364,7 +366,7 @@ impl CoapSenderContext {
         let mut room = [0; MAX_OUTLINE];
         let len = outline_of(message, request.as_ref(), &mut room).ok_or(Refused::ByThisPacket)?;
         let of_request = request.filter(|_| !Template::is_own(message.message_type));
-        // Messages like it tell how its token changes.
+        // / Similar messages show the behavior of its token.
         let like = self.shared.numbers().find_map(|number| {
             let template = self.shared.template(number, memory.templates)?;
             let alike = template.code == message.code && template.message_type == message.message_type;
@@ -400,7 +402,7 @@ impl CoapSenderContext {
         if defined { Ok(number) } else { Err(Refused::ByThisPacket) }
     }
 
-    /// The token of a template turns out to change: how?
+    /// Determines the behavior of a token that was static in its template.
     fn other_token(
         &mut self,
         number: u8,
@@ -411,7 +413,7 @@ impl CoapSenderContext {
     ) {
         let Some(&template) = self.shared.template(number, memory.templates) else { return };
         let (old, new) = (template.token, message.token);
-        // The MSN follows the Message ID where that counts.
+        // / The MSN follows the Message ID if that counts.
         let trial = self.trial(number, message, memory);
         let msn = trial.map_or(self.shared.msn, |trial| trial.x.msn);
         let steps = u64::from(msn.wrapping_sub(template.used));
@@ -440,8 +442,8 @@ impl CoapSenderContext {
         });
     }
 
-    /// Several templates that differ in the value of an option, and were used once each: the option changes from
-    /// packet to packet. One of them becomes the template of all.
+    /// Merges several templates that were used once each and differ in the value of one option, which therefore
+    /// changes from packet to packet. One of them becomes the template of all.
     fn widen(
         &mut self,
         message: &CoapMessage<'_>,
@@ -487,7 +489,7 @@ fn is_step(class: &Class<'_>) -> bool {
     matches!(class, Class::Step(_))
 }
 
-/// The outline of a message that nothing is known of yet.
+/// Returns the outline of a message without previous messages.
 fn outline_of(message: &CoapMessage<'_>, request: Option<&CoapExchange>, room: &mut [u8]) -> Option<usize> {
     let mut len = 0;
     let mut last = 0;
@@ -503,7 +505,7 @@ fn outline_of(message: &CoapMessage<'_>, request: Option<&CoapExchange>, room: &
     matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload).then_some(len)
 }
 
-/// How an option is likely to change.
+/// Returns the most likely class of an option.
 fn first_class<'p>(
     option: &CoapOption<'p>,
     message: &CoapMessage<'_>,
@@ -511,10 +513,10 @@ fn first_class<'p>(
 ) -> Class<'p> {
     let value = option.value;
     match option.number {
-        // RFC 7641, section 3.4: in notifications it is a sequence number.
+        // / RFC 7641, section 3.4: in notifications it is a sequence number.
         OBSERVE if message.code.class() >= 2 && uint(value, 3).is_some() => Class::Counted,
         BLOCK1 | BLOCK2 => match uint(value, 3) {
-            // The first block, and no more: there is nothing to count.
+            // / The first block, and the last: there is nothing to count.
             Some(0..8) => Class::Static(value),
             Some(block) => {
                 let of_request = request.and_then(CoapExchange::block) == Some(block >> 4);
@@ -531,7 +533,7 @@ fn first_class<'p>(
     }
 }
 
-/// An outline that takes both a template and a message, if they differ in values of static options alone.
+/// Returns an outline that fits both a template and a message, if they differ only in values of static options.
 fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<usize> {
     let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
@@ -562,27 +564,27 @@ fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<u
     (ends && differs && dynamic <= MAX_DYNAMIC).then_some(len)
 }
 
-/// How the IP-ID of a flow changes.
+/// Behavior of the IP-ID of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IpIdWatcher {
     last: u16,
     last_msn: u16,
     seen: bool,
     misses: u8,
-    /// Packets in a row that were the same, that counted with the MSN, and that moved a little.
+    /// Numbers of packets in a row that were equal, that counted with the MSN, and that moved a little.
     same: u8,
     counted: u8,
     small: u8,
 }
 
 impl IpIdWatcher {
-    /// The mode that a flow begins with.
+    /// Initial mode of a flow.
     pub(super) fn first(ip_id: u16) -> IpIdMode {
         // RFC 6864: an IP-ID of an atomic datagram is often zero throughout.
         if ip_id == 0 { IpIdMode::Constant } else { IpIdMode::Counted }
     }
 
-    /// Takes the next IP-ID, and returns the mode that says the next ones with fewest octets.
+    /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
     pub(super) fn watch(&mut self, mode: IpIdMode, ip_id: u16, msn: u16, unsettled: bool) -> IpIdMode {
         let step = ip_id.wrapping_sub(self.last);
         let same = step == 0;

@@ -1,5 +1,4 @@
-//! A packet that the profile takes: one IP header without options, UDP, and a CoAP message. Section 2 of
-//! `docs/coap-profile.md`.
+//! Packets of the profile: one IP header without options, UDP, and a CoAP message. Section 2 of `docs/coap-profile.md`.
 
 use thinair_wire::coder::Word;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
@@ -11,7 +10,7 @@ use super::outline::{HoleKind, Holes, option_at, uint_len};
 use super::state::{CoapPath, CoapToken, Template, TokenMode};
 use crate::compressor::Ports;
 
-/// Partial IVs from here on do not count: a packet could not carry them.
+/// Limit from which on Partial IVs do not count, since no packet could carry them.
 const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 
 /// The headers of a packet.
@@ -22,7 +21,7 @@ pub(crate) struct CoapMessage<'p> {
     pub(crate) path: &'p CoapPath,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
-    /// Where the CoAP header starts.
+    /// Index of the first octet of the CoAP header.
     pub(super) coap_at: usize,
     pub(super) message_type: Type,
     pub(super) code: Code,
@@ -30,13 +29,13 @@ pub(crate) struct CoapMessage<'p> {
     pub(super) token: CoapToken,
     /// Options, Payload Marker and payload.
     pub(super) rest: &'p [u8],
-    /// None of the ports is in the list: a strict parse says that it is CoAP.
+    /// None of the ports is in the list: a strict parse shows that it is CoAP.
     pub(crate) by_parse: bool,
 }
 
 impl CoapPath {
-    /// Takes the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum; `None` if it is none, or
-    /// cannot be rebuilt.
+    /// Reads the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum. `None` if it is another
+    /// packet, or cannot be rebuilt.
     #[inline]
     pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<(u16, u16)> {
         let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
@@ -65,7 +64,7 @@ impl CoapPath {
 }
 
 impl<'p> CoapMessage<'p> {
-    /// The message in a packet of that path, if it is one.
+    /// Returns the message in a packet of that path, if it has one.
     #[inline(always)]
     pub(crate) fn of(
         chain: &HeaderChain<'p>,
@@ -102,8 +101,8 @@ impl<'p> CoapMessage<'p> {
         })
     }
 
-    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its
-    /// holes.
+    /// Returns the payload if a template has the shape of this message except for its type and token. Sets the values of
+    /// its holes.
     #[inline(always)]
     pub(super) fn matches(
         &self,
@@ -133,8 +132,8 @@ impl<'p> CoapMessage<'p> {
     }
 }
 
-/// True if a message on an unknown port is CoAP beyond doubt: a known class of code, an Empty message without more octets,
-/// options up to the end or a payload.
+/// True if a message on an unknown port is certainly CoAP: a known class of code, an Empty message without more octets,
+/// and options up to the end or a payload.
 fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) -> bool {
     let fits = match code.class() {
         0 if code == Code::EMPTY => behind == 0,
@@ -148,7 +147,7 @@ fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) 
     )
 }
 
-/// What stands behind the options, if they end here.
+/// Returns the octets behind the options, if the options end here.
 #[inline]
 pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
     match behind {
@@ -158,7 +157,7 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Walks options and outline side by side, and returns what follows both.
+/// Reads options and outline side by side, and returns the octets behind them.
 fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
     x.holes = Holes::of(outline, holes);
     let mut done = 0;
@@ -167,7 +166,7 @@ fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes:
         rest = rest.strip_prefix(outline.get(done..at)?)?;
         done = end;
         let (delta, parameters) = hole.option(outline)?;
-        // An option starts neither with the marker nor with nothing.
+        // / No option starts with the marker, and none is empty.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
         }
@@ -201,7 +200,7 @@ fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes:
     rest.strip_prefix(outline.get(done..)?)
 }
 
-/// A uint in its shortest form, of at most so many octets.
+/// Returns a uint in its shortest form, of at most `most` octets.
 #[inline]
 pub(super) fn uint(value: &[u8], most: usize) -> Option<u32> {
     let shortest = value.len() <= most && value.first() != Some(&0);
@@ -215,11 +214,11 @@ pub(super) struct PartialIv<'p> {
     pub(super) number: u32,
     /// The flags without `n`.
     pub(super) flags: u8,
-    /// What follows the Partial IV.
+    /// Octets behind the Partial IV.
     pub(super) behind: &'p [u8],
 }
 
-/// The Partial IV of an OSCORE option, if it is as short as it can be. RFC 8613, section 6.1.
+/// Returns the Partial IV of an OSCORE option, if it is in its shortest form. RFC 8613, section 6.1.
 pub(super) fn partial_iv(value: &[u8]) -> Option<PartialIv<'_>> {
     let (&flags, behind) = value.split_first()?;
     let n = usize::from(flags & 0b111);

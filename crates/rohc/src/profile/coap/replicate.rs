@@ -1,4 +1,4 @@
-//! Beginning a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
+//! First packets of a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
 
 use super::compress::{CoapSenderContext, CoapSenderMemory};
 use super::message::CoapMessage;
@@ -7,7 +7,7 @@ use super::{Differences, HeaderFields};
 use crate::channel::Integrity;
 use crate::compressor::CompressorConfig;
 
-/// What a flow differs in from a base; `None` if IR-CR has no place for it.
+/// Returns the differences between a flow and a base; `None` if IR-CR cannot encode them.
 pub(super) fn differences(base: &CoapPath, path: &CoapPath) -> Option<Differences> {
     let prefix = if path.v6 { 8 } else { 0 };
     let like = CoapPath {
@@ -31,7 +31,8 @@ pub(super) fn differences(base: &CoapPath, path: &CoapPath) -> Option<Difference
 }
 
 impl CoapSenderContext {
-    /// Begins with the base that the first packet of the flow says least against. Its templates are the context's.
+    /// Starts from the base with which the first packet of the flow has fewest octets. The context gets its
+    /// templates.
     pub(crate) fn begin_with_base(
         &mut self,
         message: &CoapMessage<'_>,
@@ -82,7 +83,7 @@ impl CoapSenderContext {
             self.base = Some(number);
             for number in self.shared.numbers() {
                 if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    // Known to both ends, but for the anchors.
+                    // / Both ends have it, except for the anchors.
                     template.anchors_left = config.repetitions;
                 }
             }
@@ -92,5 +93,5 @@ impl CoapSenderContext {
     }
 }
 
-/// Templates of a base that a first packet may use.
+/// Number of templates of a base that a first packet may use.
 const TEMPLATES_OF_BASE: u8 = 16;
