@@ -6,7 +6,7 @@
 //! in U-mode, which costs octets and loses nothing. Refreshes go on in all modes, for those who cannot answer.
 
 use thinair_rohc::cid::{Cid, CidSpace};
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, Form, MAX_ELEMENT};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::{Compressed, Compressor, Instant, Mode, ProfileId};
 
 use crate::unit::SiteId;
@@ -138,7 +138,7 @@ impl Combined {
             // RFC 5795, section 5.4.5: FEEDBACK-1 is all that there is. What was said counts once.
             Some(ProfileId::Uncompressed) => row.fill(Said::default()),
             Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
-                feedback.form = Form::Rfc5225;
+                feedback.form = FeedbackForm::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
                 if row.iter().all(|said| said.loss.is_some()) {
@@ -146,7 +146,7 @@ impl Combined {
                 }
             }
             Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = Form::Rfc5225,
+            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = FeedbackForm::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;
