@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// Octets, of which some are gone.
+/// Buffer of octets, the first of which are already sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     octets: Vec<u8>,
@@ -25,7 +25,7 @@ impl Outbox {
     pub(crate) fn sent(&mut self, octets: usize) {
         self.gone = self.gone.saturating_add(octets);
         if self.gone >= self.octets.len() {
-            // Memory of a burst is not kept.
+            // Releases the memory of a burst.
             *self = Self::default();
         }
     }

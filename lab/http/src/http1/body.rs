@@ -1,4 +1,4 @@
-//! The body of a response, as it comes: counted, chunked (RFC 9112, section 7.1) or until the stream ends.
+//! Body of a response: counted, chunked (RFC 9112, section 7.1) or until the stream ends.
 
 use alloc::vec::Vec;
 
@@ -7,35 +7,35 @@ use httparse::Status;
 use super::head::Length;
 use crate::Error;
 
-/// Octets of a line with the size of a chunk, or of a trailer, at most: 16 digits and what few send behind them.
+/// Maximum length of a line with a chunk size or a trailer, in octets: 16 digits, and extensions, which are rare.
 const LINE: usize = 256;
 
-/// Octets of all trailers together, at most.
+/// Maximum size of all trailers together, in octets.
 const TRAILERS: usize = 8_192;
 
-/// A body.
+/// Body of a response, as far as it has arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     octets: Vec<u8>,
     limit: usize,
     state: State,
-    /// A line that is not complete.
+    /// Incomplete line.
     line: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// So many octets are missing.
+    /// This many octets are missing.
     Counted(u64),
-    /// The size of a chunk comes.
+    /// The line with a chunk's size follows.
     Size,
-    /// So many octets of a chunk are missing.
+    /// This many octets of a chunk are missing.
     Chunk(u64),
-    /// The end of the line behind a chunk comes.
+    /// The line end after a chunk follows.
     ChunkEnd,
-    /// Lines come, up to an empty one; octets of them so far.
+    /// Trailers follow, up to an empty line; octets of them so far.
     Trailers(usize),
-    /// Everything is part of it.
+    /// All further octets belong to the body.
     UntilEnd,
     Complete,
 }
@@ -60,7 +60,7 @@ impl Body {
         self.octets
     }
 
-    /// More of it.
+    /// Adds octets to the body.
     pub(super) fn take(&mut self, mut octets: &[u8]) -> Result<(), Error> {
         while !octets.is_empty() {
             octets = match self.state {
@@ -96,7 +96,7 @@ impl Body {
         Ok(())
     }
 
-    /// Keeps what is counted: what is still missing, and what is behind it.
+    /// Stores counted octets. Returns the number still missing, and the octets after them.
     fn count<'o>(&mut self, missing: u64, octets: &'o [u8]) -> Result<(u64, &'o [u8]), Error> {
         let len = usize::try_from(missing).unwrap_or(usize::MAX).min(octets.len());
         let (part, rest) = octets.split_at(len);
@@ -112,7 +112,7 @@ impl Body {
         Ok(())
     }
 
-    /// What a line says.
+    /// Parses a complete line. Returns the next state.
     fn line_end(&self) -> Result<State, Error> {
         let line = self.line.as_slice();
         match self.state {
@@ -130,7 +130,7 @@ impl Body {
         }
     }
 
-    /// The stream has ended.
+    /// Handles the end of the stream.
     pub(super) fn end(&mut self) -> Result<(), Error> {
         match self.state {
             State::UntilEnd | State::Complete => {

@@ -1,4 +1,4 @@
-//! One GET, or several, one after the other.
+//! HTTP/1 client.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -9,26 +9,26 @@ use super::head;
 use crate::outbox::Outbox;
 use crate::{ClientEngine, Error, Limits, Response, Target};
 
-/// A GET and the response: on a connection of its own, or on one that others may follow on.
+/// Client for one GET per connection, or for several in sequence.
 #[derive(Clone, Debug)]
 pub struct Client {
     out: Outbox,
     state: State,
     limits: Limits,
-    /// Nobody has said that the connection ends with this response.
+    /// True while neither side has announced the end of the connection.
     lasts: bool,
 }
 
 #[derive(Clone, Debug)]
 enum State {
-    /// A head, as far as it has come.
+    /// Head, as far as it has arrived.
     Head(Vec<u8>),
     Body(u16, Body),
     Complete(Response),
 }
 
 impl Client {
-    /// Asks for it.
+    /// Sends a GET.
     ///
     /// # Errors
     /// [`Error::Target`].
@@ -38,7 +38,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks for it in [`Form::Minimal`], on a connection that stays if the server does not mind.
+    /// Sends a GET in [`Form::Minimal`], on a connection that stays open if the server agrees.
     ///
     /// # Errors
     /// [`Error::Target`].
@@ -66,7 +66,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes a head that is complete, and what is behind it.
+    /// Parses complete heads, and passes on the octets after them.
     fn take_heads(&mut self) -> Result<(), Error> {
         while let State::Head(octets) = &mut self.state {
             let Some(head) = head::response(octets)? else {
@@ -77,7 +77,7 @@ impl Client {
                 return Err(Error::HeadTooLarge(self.limits.head));
             }
             let behind = octets.split_off(head.len);
-            // RFC 9110, section 15.2: what is only said on the way. Nobody has asked for 101.
+            // Interim responses. RFC 9110, section 15.2. A 101 is not expected, as nothing requested it.
             if (100..200).contains(&head.status) {
                 *octets = behind;
                 continue;

@@ -1,4 +1,4 @@
-//! A connection with requests, one after the other.
+//! HTTP/1 server.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
@@ -9,24 +9,24 @@ use crate::outbox::Outbox;
 use crate::status;
 use crate::{Limits, Method, Request, Response, ServerEngine};
 
-/// Answers requests in their order.
+/// Server side of one connection; responses follow the order of the requests.
 #[derive(Clone, Debug)]
 pub struct Server {
     form: Form,
     keeps: bool,
     limits: Limits,
-    /// What has come and was not looked at.
+    /// Octets received but not yet parsed.
     input: Vec<u8>,
     asked: Option<Asked>,
     out: Outbox,
     closing: bool,
-    /// The client has said that it closes after this request, or it cannot have another one.
+    /// The client closes after this request, or the connection cannot have another one.
     last: bool,
-    /// The client has said that it sends no more.
+    /// The client has ended its side of the stream.
     ended: bool,
 }
 
-/// A request that waits for its response.
+/// Request that waits for its response.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     method: Method,
@@ -34,7 +34,7 @@ struct Asked {
 }
 
 impl Server {
-    /// `keeps`: a connection may have more than one request, if the client does not mind.
+    /// Creates a server. `keeps`: a connection may have more than one request, if the client agrees.
     pub fn new(form: Form, keeps: bool, limits: Limits) -> Self {
         Self {
             form,
@@ -49,9 +49,9 @@ impl Server {
         }
     }
 
-    /// Says what is wrong, and no more.
+    /// Responds with an error, and closes.
     fn refuse(&mut self, status: u16) {
-        // There may be more of it.
+        // The rest of an invalid request may follow.
         self.answer(&Response::empty(status), Asked { method: Method::Get, persists: false });
         self.last = false;
     }
@@ -59,7 +59,7 @@ impl Server {
     fn answer(&mut self, response: &Response, asked: Asked) {
         let Response { status, body } = response;
         let phrase = status::phrase(*status);
-        // Without a length the end of the stream is the end of the object.
+        // Without a length, the end of the stream is the end of the object.
         let persists = asked.persists && self.keeps && self.form == Form::Minimal && !self.ended;
         let head = match self.form {
             Form::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
@@ -91,7 +91,7 @@ impl ServerEngine for Server {
 
     fn handle_end(&mut self) {
         self.ended = true;
-        // What is not complete will not become so; what is will be answered.
+        // An incomplete request stays incomplete; complete ones are still answered.
         if self.asked.is_none() && !matches!(head::request(&self.input), Ok(Some(_))) {
             self.closing = true;
         }

@@ -13,7 +13,7 @@ fn client(form: Form) -> Client {
     Client::new(form, TARGET, Limits::default()).unwrap()
 }
 
-/// What a client makes of these octets, and of the end behind them.
+/// Result of a client that reads these octets and then the end of the stream.
 fn read(octets: &[u8]) -> Result<Response, Error> {
     let mut client = client(Form::Minimal);
     client.handle_input(octets)?;
@@ -25,7 +25,7 @@ fn ok(body: &[u8]) -> Response {
     Response { status: 200, body: body.to_vec() }
 }
 
-/// A server that gives `ok(b"ten octets")` to everything.
+/// Lets a server respond `ok(b"ten octets")` to every request.
 fn serve(server: &mut Server, octets: &[u8]) -> (Vec<String>, String) {
     let mut targets = Vec::new();
     server.handle_input(octets);
@@ -39,7 +39,7 @@ fn serve(server: &mut Server, octets: &[u8]) -> (Vec<String>, String) {
     (targets, String::from_utf8(out).unwrap())
 }
 
-/// The octets that the evaluation of these services counts: 20 + 19, beside the object.
+/// Octets that the evaluation of these services counts: 20 + 19, without the object.
 #[test]
 fn reduced_heads_have_39_octets() {
     let client = client(Form::Reduced);
@@ -96,7 +96,7 @@ fn a_client_asks_for_others_on_a_connection_that_stays() {
         assert_eq!(client.response().unwrap().body, body);
         client.ask(TARGET).unwrap();
     }
-    // As the server says that it closes, or does not say where the object ends.
+    // The server announces the end of the connection, or gives no length.
     for response in [
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
         "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
@@ -175,7 +175,7 @@ fn bodies_are_counted_chunked_or_until_the_end() {
         ),
     ] {
         assert_eq!(read(octets.as_bytes()), Ok(ok(body.as_bytes())), "{octets}");
-        // Whatever pieces it comes in.
+        // Any segmentation gives this result.
         let mut client = client(Form::Reduced);
         octets.bytes().for_each(|octet| client.handle_input(&[octet]).unwrap());
         client.handle_end().unwrap();

@@ -1,4 +1,4 @@
-//! One GET on one stream, or several, one after the other.
+//! SPDY client.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use crate::deflate::Flush;
 use crate::outbox::Outbox;
 use crate::{ClientEngine, Error, Limits, Response, Target};
 
-/// The first stream; those of a client are odd. Section 2.3.2.
+/// Identifier of the first stream; those of a client are odd. Section 2.3.2.
 const FIRST: u32 = 1;
 
-/// A GET and the response: on a connection of its own, or on one that others follow on.
+/// Client for one GET per connection, or for several in sequence.
 #[derive(Debug)]
 pub struct Client {
     blocks: HeaderBlocks,
@@ -21,17 +21,17 @@ pub struct Client {
     out: Outbox,
     limits: Limits,
     stream: u32,
-    /// The status, once it is there.
+    /// Status code, once it is received.
     status: Option<u16>,
     body: Vec<u8>,
-    /// Octets of DATA that the server has not been told to be read: of the stream, and of those before it.
+    /// Octets of DATA received but not yet acknowledged by a WINDOW_UPDATE: of this stream and of earlier ones.
     unsaid: i64,
     before: i64,
     response: Option<Response>,
 }
 
 impl Client {
-    /// Asks for it.
+    /// Sends a GET.
     ///
     /// # Errors
     /// [`Error::Target`].
@@ -56,7 +56,7 @@ impl Client {
         if !target.is_valid() {
             return Err(Error::Target);
         }
-        // What section 3.2.1 demands, in the order that takes the fewest octets.
+        // Headers that section 3.2.1 requires, in the order that takes the fewest octets.
         let block = self.blocks.write(&[
             (":path", target.path),
             (":host", target.host),
@@ -101,7 +101,7 @@ impl Client {
                 self.complete(fin && stream == self.stream)
             }
             Control::SynStream { stream, block, .. } => {
-                // Something is pushed. It is not wanted; but what follows refers to its headers.
+                // Pushed stream. It is not wanted, but later header blocks refer to its headers.
                 self.blocks.read(block)?;
                 self.send(&Control::RstStream { stream, reset: Reset::REFUSED_STREAM });
                 Ok(())
@@ -110,7 +110,7 @@ impl Client {
             Control::GoAway { last_good, .. } if last_good < self.stream => {
                 Err(Error::Reset(Reset::REFUSED_STREAM.0))
             }
-            // Those of the server are even. Section 2.6.5.
+            // The server's identifiers are even. Section 2.6.5.
             Control::Ping(number) if number % 2 == 0 => {
                 self.send(&Control::Ping(number));
                 Ok(())
@@ -133,7 +133,7 @@ impl Client {
         }
         self.body.extend_from_slice(octets);
         self.unsaid += octets.len() as i64;
-        // Most objects are over before that.
+        // Most objects are complete before this.
         if self.unsaid >= WINDOW / 2 && !fin {
             let (of_all, of_it) = ((self.before + self.unsaid) as u32, self.unsaid as u32);
             (self.unsaid, self.before) = (0, 0);
@@ -152,7 +152,7 @@ impl Client {
     }
 }
 
-/// The number of a status such as `200` or `200 OK`.
+/// Number of a status such as `200` or `200 OK`.
 fn status(headers: &Headers) -> Result<u16, Error> {
     let status = headers.value(":status").and_then(|status| status.get(..3)).ok_or(Error::Head)?;
     status.parse().ok().filter(|status| (100..600).contains(status)).ok_or(Error::Head)
@@ -186,7 +186,7 @@ impl ClientEngine for Client {
     }
 
     fn ask(&mut self, target: Target<'_>) -> Result<(), Error> {
-        // Numbers of streams have 31 bits.
+        // Stream identifiers have 31 bits.
         let next = self.stream.checked_add(2).filter(|next| *next <= i32::MAX as u32);
         let (Some(next), Some(_)) = (next, &self.response) else { return Err(Error::NoOther) };
         let before = core::mem::replace(&mut self.stream, next);

@@ -1,19 +1,19 @@
-//! Frames out of octets that come in pieces.
+//! Splits a stream of octets into frames.
 
 use alloc::vec::Vec;
 
 use super::frame::{Control, FrameError, HEAD, Head};
 
-/// What has come.
+/// Received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
-    /// A control frame, to be read by [`Reader::control`].
+    /// Control frame, for [`Reader::control`].
     Control(Whole),
     /// Octets of DATA; `fin`: the last ones of the stream.
     Data { stream: u32, octets: Vec<u8>, fin: bool },
 }
 
-/// A control frame as it came.
+/// Control frame as received.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Whole {
     kind: u16,
@@ -27,13 +27,13 @@ impl Whole {
     }
 }
 
-/// Octets that are no whole frame yet. DATA is handed out as it comes, so that only control frames are kept.
+/// Octets of an incomplete frame. DATA is passed on as it arrives, so that only control frames are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     octets: Vec<u8>,
-    /// DATA that is not complete: stream, whether it is the last, and octets that are missing.
+    /// Incomplete DATA frame: stream, FLAG_FIN, and number of missing octets.
     data: Option<(u32, bool, usize)>,
-    /// Octets of a control frame, at most.
+    /// Maximum size of a control frame, in octets.
     most: usize,
 }
 
@@ -46,17 +46,17 @@ impl Reader {
         self.octets.extend_from_slice(octets);
     }
 
-    /// Whether nothing has come of a frame that is not complete.
+    /// True if no frame is incomplete.
     pub(super) fn is_empty(&self) -> bool {
         self.octets.is_empty() && self.data.is_none()
     }
 
-    /// Whether there is room for more.
+    /// True if there is room for more octets.
     pub(super) fn has_room(&self) -> bool {
         self.octets.len() < self.most + HEAD
     }
 
-    /// The next one, if there is one.
+    /// Returns the next frame, or the next part of a DATA frame.
     pub(super) fn next(&mut self) -> Result<Option<Incoming>, FrameError> {
         loop {
             if let Some((stream, fin, missing)) = self.data {

@@ -1,4 +1,4 @@
-//! A connection with streams, which are answered in the order in which they came.
+//! SPDY server: a connection with streams, which are answered in the order of their requests.
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::VecDeque;
@@ -14,10 +14,10 @@ use crate::outbox::Outbox;
 use crate::status;
 use crate::{Error, Limits, Method, Request, Response, ServerEngine};
 
-/// Octets of responses that wait, from which on no other request is handed out.
+/// Size of the unsent responses, in octets, above which no further request is returned.
 const ENOUGH: usize = 65_536;
 
-/// Answers streams.
+/// Server side of one connection.
 #[derive(Debug)]
 pub struct Server {
     blocks: HeaderBlocks,
@@ -25,24 +25,24 @@ pub struct Server {
     out: Outbox,
     limits: Limits,
     keeps: bool,
-    /// The client has said more than requests: it is one that means to use the connection again.
+    /// The client has sent more than requests, as clients do that reuse the connection.
     settles: bool,
-    /// Requests that were not handed out yet; and all that were not answered yet.
+    /// Requests not yet returned; `asked` has all unanswered ones.
     requests: VecDeque<Request>,
     asked: Vec<Asked>,
-    /// Bodies for which the client has not allowed enough yet.
+    /// Bodies that wait for the client's window.
     bodies: VecDeque<Body>,
-    /// Octets of DATA that may be sent, of all streams together and of a new one.
+    /// Send window in octets, of the connection and of a new stream.
     window: i64,
     initial_window: i64,
-    /// The highest stream so far.
+    /// Highest stream identifier so far.
     last: u32,
     closing: bool,
-    /// The client has said that it sends no more.
+    /// The client has ended its side of the stream.
     ended: bool,
 }
 
-/// A stream that waits for its response.
+/// Stream that waits for its response.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     stream: u32,
@@ -50,7 +50,7 @@ struct Asked {
     window: i64,
 }
 
-/// The rest of a response.
+/// Unsent rest of a response.
 #[derive(Debug)]
 struct Body {
     stream: u32,
@@ -66,9 +66,9 @@ impl Body {
 }
 
 impl Server {
-    /// `keeps`: the connection stays when there is nothing to answer. Otherwise it closes as soon as all that was asked is
-    /// answered, and does not say so by a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as those do
-    /// that take a connection for one that stays.
+    /// Creates a server. `keeps`: the connection stays open when no request is left. Otherwise it closes as soon as all
+    /// requests are answered, without a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as
+    /// clients do that expect a lasting connection.
     pub fn new(keeps: bool, flush: Flush, limits: Limits) -> Self {
         Self {
             blocks: HeaderBlocks::new(flush, limits.head),
@@ -92,16 +92,16 @@ impl Server {
         self.out.push_with(|out| control.write(out));
     }
 
-    /// Reads what has come. An error is one of the connection.
+    /// Processes received octets. An error is one of the connection.
     fn read(&mut self) -> Result<(), Error> {
         while !self.closing
             && let Some(incoming) = self.reader.next()?
         {
             match incoming {
                 Incoming::Control(whole) => self.take(&whole.control()?)?,
-                // Another protocol, mostly.
+                // Usually another protocol.
                 Incoming::Data { stream, .. } if stream > self.last => return Err(Error::Head),
-                // Requests have no bodies: it is left, and nothing more is allowed.
+                // Requests have no bodies: it is ignored, and the window stays as it is.
                 Incoming::Data { .. } => {}
             }
         }
@@ -134,7 +134,7 @@ impl Server {
                 }
                 Ok(())
             }
-            // Those of the client are odd. Section 2.6.5.
+            // The client's identifiers are odd. Section 2.6.5.
             Control::Ping(number) if number % 2 == 1 => {
                 self.send(&Control::Ping(number));
                 Ok(())
@@ -144,7 +144,7 @@ impl Server {
         }
     }
 
-    /// More may be sent. Section 2.6.8.
+    /// Enlarges a window. Section 2.6.8.
     fn allow(&mut self, stream: u32, delta: i64) -> Result<(), Error> {
         let mut windows: Vec<&mut i64> = match stream {
             0 => Vec::from([&mut self.window]),
@@ -186,7 +186,8 @@ impl Server {
         Ok(())
     }
 
-    /// Sends of bodies what is allowed. A client that sends no more cannot allow more: it takes what comes, as TCP lets it.
+    /// Sends as much of the bodies as the windows allow. After the client has ended its stream, it cannot send
+    /// WINDOW_UPDATE: then all is sent, subject to TCP's window.
     fn pump(&mut self) {
         let (window, out, ended) = (&mut self.window, &mut self.out, self.ended);
         for body in &mut self.bodies {
@@ -206,7 +207,7 @@ impl Server {
         self.bodies.retain(|body| body.waiting() > 0);
     }
 
-    /// Looks whether all is done.
+    /// Closes the connection if everything is done.
     fn settle(&mut self) {
         self.pump();
         let is_done = self.requests.is_empty() && self.asked.is_empty() && self.bodies.is_empty();
@@ -214,7 +215,7 @@ impl Server {
     }
 }
 
-/// What a stream asks for; or the status that it is answered with. Section 3.2.1.
+/// Parses a stream's request; the error is the status code of the response. Section 3.2.1.
 fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
     let value = |name: &str| headers.value(name).ok_or(status::BAD_REQUEST);
     let (method, target) = (value(":method")?, value(":path")?);
@@ -239,7 +240,7 @@ impl ServerEngine for Server {
         }
         self.reader.push(octets);
         if self.read().is_err() {
-            // Nothing that follows can be understood. Section 2.4.1.
+            // No later frame can be parsed. Section 2.4.1.
             (self.closing, self.bodies) = (true, VecDeque::new());
             self.requests.clear();
             self.asked.clear();

@@ -23,7 +23,7 @@ fn ok(body: &[u8]) -> Response {
     Response { status: 200, body: body.to_vec() }
 }
 
-/// All that a server has to say.
+/// Takes all output of a server.
 fn out(server: &mut Server) -> Vec<u8> {
     let out = server.output().to_vec();
     server.sent(out.len());
@@ -36,7 +36,7 @@ fn written(control: &Control<'_>) -> Vec<u8> {
     out
 }
 
-/// The control frames in these octets, as their text, and DATA as its length.
+/// Control frames as their text, DATA as its length.
 fn frames(octets: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(1 << 20);
     reader.push(octets);
@@ -56,7 +56,7 @@ fn frames(octets: &[u8]) -> Vec<String> {
     frames
 }
 
-/// What follows is short, as header blocks refer to those before; and windows never close.
+/// Later requests are short, as header blocks refer to earlier ones; and windows never close.
 #[test]
 fn a_client_asks_for_others_on_the_same_connection() {
     let mut server = server(true);
@@ -72,7 +72,7 @@ fn a_client_asks_for_others_on_the_same_connection() {
         assert_eq!(request.stream, 1 + 2 * u32::from(number));
         let body = vec![number; 30_000];
         server.respond(request.stream, ok(&body));
-        // Updates of a window let the rest go.
+        // WINDOW_UPDATE frames let the rest go.
         while client.response().is_none() {
             let response = out(&mut server);
             assert!(!response.is_empty(), "{number}");
@@ -100,7 +100,7 @@ fn five_headers_and_their_frame_are_71_octets() {
 fn an_object_is_asked_for_and_comes() {
     let mut client = client("10.9.0.2:8080", "/10");
     let mut server = server(false);
-    // In whatever pieces: those that ride in the SYN, and the rest.
+    // In two pieces: the octets in the SYN, and the rest.
     for octets in [&client.output()[..48], &client.output()[48..]] {
         assert_eq!(server.poll_request(), None);
         assert!(!server.is_closing());
@@ -131,7 +131,7 @@ fn a_connection_has_many_streams() {
         sizes.push(block.len());
         server.handle_input(&syn(stream, &block));
     }
-    // What was said before is not said again.
+    // Repeated headers take few octets.
     assert!(sizes[1] < sizes[0] / 2 && sizes[2] < sizes[0] / 2, "{sizes:?}");
     let requests: Vec<_> = core::iter::from_fn(|| server.poll_request()).collect();
     assert_eq!(requests.iter().map(|request| &*request.target).collect::<Vec<_>>(), ["/a", "/b", "/c?d"]);
@@ -206,7 +206,7 @@ fn settings_change_what_may_be_sent() {
     server.handle_input(&written(&Control::WindowUpdate { stream: 1, delta: 4 }));
     assert_eq!(frames(&out(&mut server)), ["Data 1 1"]);
     server.handle_input(&written(&Control::RstStream { stream: 1, reset: Reset::CANCEL }));
-    // Whoever says SETTINGS may have more to ask.
+    // A client that sends SETTINGS may have more requests.
     assert!(server.is_idle() && !server.is_closing() && server.output().is_empty());
     server.handle_end();
     assert!(server.is_closing());
@@ -317,7 +317,7 @@ fn a_client_answers_what_it_must_and_tells_what_is_wrong() {
         let target = Target { host: "a", path: "/" };
         let mut client = Client::new(target, Flush::Least, limits).unwrap();
         let result = client.handle_input(&octets).and_then(|()| client.handle_end());
-        // What is no SPDY looks like DATA of a stream that nobody has asked for.
+        // Octets of another protocol look like DATA of a stream that does not exist.
         let error = if error == Error::BodyTooLarge(3) { Error::Head } else { error };
         assert_eq!(result, Err(error), "{octets:x?}");
     }
