@@ -1,7 +1,7 @@
 //! Lean HTTP on sockets: a folder that is [served](Server), and one object that is [fetched](fetch).
 //!
-//! Over the same TCP as everybody's, and with what [`thinair_os::tcp::fast_open`] knows: a request that rides in the SYN, a
-//! response whose last octets and FIN are one segment.
+//! It uses the system's TCP, with the options of [`thinair_os::tcp::fast_open`]: the request is sent in the SYN, and
+//! the last octets of the response and the FIN are one segment.
 
 mod client;
 mod server;

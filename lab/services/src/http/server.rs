@@ -1,7 +1,7 @@
-//! Files of a folder on connections, in one loop.
+//! HTTP server for the files of a folder: all connections in one loop.
 //!
-//! One thread. What others can make it hold is bounded: [`Settings::max_connections`], and what a connection holds by
-//! [`Limits`]; whoever takes too long over a request, or over reading its response, is closed.
+//! One thread. Memory that clients can claim is bounded by [`Settings::max_connections`], and per connection by
+//! [`Limits`]; clients that take too long over a request, or over reading its response, are disconnected.
 
 mod connection;
 mod site;
@@ -21,58 +21,58 @@ use super::Protocol;
 use connection::{Connection, Standing};
 pub(crate) use site::Site;
 
-/// What signals and the listener are called; connections have numbers from 0 on.
+/// Event tokens of signals and the listener; those of connections count from 0.
 const SIGNALS: u64 = u64::MAX - 1;
 const LISTENER: u64 = u64::MAX - 2;
 
-/// Octets that are read at a time.
+/// Size of a read, in octets.
 const READ: usize = 16_384;
 
-/// Connections that are accepted in a row.
+/// Maximum number of connections that are accepted in sequence.
 const ACCEPTED: usize = 16;
 
-/// How soon it is tried again to accept somebody when the system had no room for another file.
+/// Pause before the next accept when the system had no room for another file.
 const NO_ROOM: Duration = Duration::from_millis(200);
 
-/// What a server does.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it listens. Port 0: one that is free.
+    /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
-    /// In which words.
+    /// Protocol.
     pub protocol: Protocol,
-    /// The folder whose files are served.
+    /// Folder whose files are served.
     pub folder: PathBuf,
-    /// What clients can make a connection hold; `body`: octets of a file.
+    /// Limits on the memory that clients can claim per connection; `body`: maximum size of a file, in octets.
     pub limits: Limits,
-    /// Connections at the same time: one more closes that which has had no request for longest. 0 is taken for 1.
+    /// Maximum number of connections; one more closes the connection that has been idle longest. 0 means 1.
     pub max_connections: usize,
-    /// How long a connection without a request is kept for the next one, 10 s at least. Zero: it is closed with the response,
-    /// unless the client means to use it again.
+    /// Time that an idle connection is kept for another request, 10 s at least. Zero: it is closed with the response,
+    /// unless the client asks to reuse it.
     pub keep: Duration,
 }
 
-/// What a server has done.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests that were complete.
+    /// Complete requests.
     pub requests: u64,
     /// Responses of class 2.
     pub successes: u64,
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub connections: u64,
-    /// Connections that were closed for new ones.
+    /// Connections closed in favor of new ones.
     pub displaced: u64,
-    /// Connections that were closed because nothing came of them, or because they did not read.
+    /// Connections closed because the client did not finish its request or did not read.
     pub too_slow: u64,
-    /// Octets that came.
+    /// Octets received.
     pub received: u64,
-    /// Octets that were given to TCP.
+    /// Octets passed to TCP.
     pub sent: u64,
 }
 
-/// A server. [`run`](Self::run) serves until the process is asked to end.
+/// Server. [`run`](Self::run) serves until the process receives a signal.
 #[derive(Debug)]
 pub struct Server {
     settings: Settings,
@@ -80,7 +80,7 @@ pub struct Server {
     address: SocketAddr,
     listener: TcpListener,
     is_listening: bool,
-    /// When to listen again.
+    /// Time at which it accepts connections again.
     listens_at: Option<Instant>,
     events: EventLoop,
     signals: Signals,
@@ -90,10 +90,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. **Before any other thread is started:** signals are taken.
+    /// Listens. **Call it before any other thread starts:** it blocks signals.
     ///
     /// # Errors
-    /// There is no such address here, somebody else has it, or the folder cannot be read.
+    /// The address does not exist here or is in use, or the folder cannot be read.
     pub fn open(settings: Settings) -> Result<Self, thinair_os::Error> {
         let signals = Signals::take()?;
         let site = Site::open(&settings.folder, settings.limits.body)?;
@@ -120,17 +120,17 @@ impl Server {
         })
     }
 
-    /// Where it listens, with the port that it has got.
+    /// Address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has done so far.
+    /// Counters so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Serves until a signal asks it to end; connections that are open then are closed.
+    /// Serves until a signal, then closes all open connections.
     ///
     /// # Errors
     /// The system cannot wait any more.
@@ -169,7 +169,7 @@ impl Server {
         }
     }
 
-    /// Accepts who waits. With Fast Open their requests are there already.
+    /// Accepts waiting connections. With Fast Open their requests have already arrived.
     fn accept(&mut self, now: Instant, room: &mut [u8]) -> Result<(), thinair_os::Error> {
         for _ in 0..ACCEPTED {
             let stream = match self.listener.accept() {
@@ -184,7 +184,7 @@ impl Server {
             };
             let fast = self.settings.protocol.is_fast();
             let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-            // The response acknowledges the rest of its request.
+            // The response acknowledges the rest of the request.
             if prepared.and_then(|()| if fast { fast_open::hold(&stream) } else { Ok(()) }).is_err() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What is served: files of a folder, by path.
+//! Files of a folder, by path.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use thinair_os::folder::Folder;
 use thinair_services::file::{self, Refusal};
 use thinair_services::name::Name;
 
-/// A folder.
+/// Folder whose files are served.
 #[derive(Debug)]
 pub(crate) struct Site {
     folder: Folder,
-    /// Octets of a file.
+    /// Maximum size of a file, in octets.
     most: usize,
 }
 
@@ -21,7 +21,7 @@ impl Site {
         Ok(Self { folder: Folder::open(path)?, most })
     }
 
-    /// The whole of a file; a folder is none.
+    /// Responds with a whole file; 404 for a folder.
     pub(crate) fn respond(&self, request: &Request) -> Response {
         match self.content(&request.target) {
             Ok(body) => Response { status: status::OK, body },
@@ -52,7 +52,7 @@ fn refused(why: Refusal) -> u16 {
     }
 }
 
-/// A segment without percent-encoding; nothing if it is wrong. RFC 3986, section 2.1.
+/// Removes the percent-encoding of a segment; `None` if it is invalid. RFC 3986, section 2.1.
 fn decoded(segment: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
