@@ -82,13 +82,13 @@ enum Close {
     Reset,
 }
 
-/// Elsewhere there is none.
+/// Not available on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
     anyhow::bail!("objects are fetched on Linux alone, so far")
 }
 
-/// Fetches it.
+/// Fetches the object.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_of_http3 = arguments.trust_certificate.is_some() || arguments.resume;

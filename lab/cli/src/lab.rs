@@ -1,7 +1,6 @@
 //! `thinair-lab lab`: experiments from a file.
 //!
-//! Knows arguments, files of results, progress and exit codes. What a plan is, and what is measured, is in
-//! `thinair_simulation::plan`.
+//! Arguments, files of results, progress and exit codes. Plans and measurements are in `thinair_simulation::plan`.
 
 mod file;
 #[cfg(target_os = "linux")]

@@ -14,8 +14,8 @@ use thinair_cli::{help, manual, usage};
 /// Name of the program.
 const NAME: &str = "thinair-lab";
 
-/// Commands of the product that this program runs as they are: evaluations in real time start them as processes of their
-/// own, with profiles that the product is built without.
+/// Commands of the product that this program offers unchanged: evaluations in real time start them as processes, with
+/// profiles that the product is built without.
 const OF_THE_PRODUCT: [&str; 3] = ["coap", "link", "tunnel"];
 
 /// The laboratory of thinair: simulations, published evaluations run again, and the services that CoAP is compared with.
@@ -47,7 +47,7 @@ fn command() -> clap::Command {
     help::named_in_short_help(Command::command(), NAME)
 }
 
-/// Exit status: 0 ok, 1 failure, 2 usage, 3 a bar missed.
+/// Exit status: 0 ok, 1 failure, 2 usage, 3 a missed bar.
 fn main() -> ExitCode {
     if std::env::args().nth(1).is_some_and(|first| OF_THE_PRODUCT.contains(&first.as_str())) {
         return thinair_cli::main();

@@ -1,6 +1,6 @@
-//! `thinair-lab paper`: published evaluations, run again beside our own code.
+//! `thinair-lab paper`: published evaluations, repeated with this implementation.
 //!
-//! Knows arguments, progress and exit codes. What is measured is in `thinair-papers`, and so is how it reads.
+//! Arguments, progress and exit codes. Measurements and their presentation are in `thinair-papers`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ Rows that need the captures of THINAIR_SHARED (a folder) are left out without it
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// Missed bars that are told one by one.
+/// Maximum number of missed bars that are listed.
 const MOST_MISSED: usize = 20;
 
 #[derive(Debug, Subcommand)]
@@ -82,7 +82,7 @@ fn list() -> anyhow::Result<ExitCode> {
 
 fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let paper = by_name(&arguments.name).context("there is no evaluation of that name")?;
-    // What is measured in real time takes its time, unless there is nothing else.
+    // Measurements in real time are slow, but `--quick` keeps them if there are no others.
     let is_quick = arguments.quick && !paper.is_real_time();
     let plan = Plan {
         quick: arguments.quick,

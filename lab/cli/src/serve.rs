@@ -11,7 +11,7 @@ use crate::service::Service;
 use thinair_cli::usage::Usage;
 use thinair_cli::values::time;
 
-/// Port of all that is not CoAP, for which no privilege is needed.
+/// Default port of HTTP, which needs no privilege.
 const HTTP_PORT: u16 = 8080;
 
 const AFTER_HELP: &str = "\
@@ -91,13 +91,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Elsewhere there is none.
+/// Not available on this system.
 #[cfg(not(target_os = "linux"))]
 fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
     anyhow::bail!("a server needs Linux")
 }
 
-/// Serves until it is told to end.
+/// Serves until a signal.
 #[cfg(target_os = "linux")]
 fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.folder.is_dir() {
@@ -214,7 +214,7 @@ fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// What was done: in words on standard error, or as JSON on standard output.
+/// Prints the counters: as text on standard error, or as JSON on standard output.
 #[cfg(target_os = "linux")]
 fn tell(
     arguments: &Arguments,

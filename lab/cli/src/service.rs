@@ -1,8 +1,8 @@
-//! Ways to carry an object, by name.
+//! Protocols that carry an object, by name.
 
 use clap::ValueEnum;
 
-/// A way to carry an object.
+/// Protocol that carries an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Service {
     /// CoAP over UDP (RFC 7252)
@@ -20,7 +20,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// As it is named.
+    /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -32,7 +32,7 @@ impl Service {
         }
     }
 
-    /// How HTTP is spoken over TCP; nothing for all others.
+    /// Protocol over TCP; `None` for CoAP and HTTP/3.
     #[cfg(target_os = "linux")]
     pub(crate) const fn http(self) -> Option<thinair_http_services::http::Protocol> {
         use thinair_http_services::http::Protocol;
@@ -45,7 +45,7 @@ impl Service {
     }
 }
 
-/// What to do without HTTP/3.
+/// Error for a build without HTTP/3.
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
 pub(crate) fn without_http3() -> anyhow::Error {
     thinair_cli::usage::Usage::error(

@@ -1,4 +1,4 @@
-//! `thinair-lab serve` and `thinair-lab fetch`, one against the other and against those who mean it badly, on loopback.
+//! `thinair-lab serve` and `thinair-lab fetch` against each other and against malicious peers, on loopback.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longer than anything takes here.
+/// Time limit of a step, longer than any takes here.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Each service, and the scheme of its URLs.
@@ -28,7 +28,7 @@ const SERVICES: [(&str, &str); 5] = [
     ("iot-spdy", "http"),
 ];
 
-/// A server, ended with the test.
+/// Server, which ends with the test.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -56,7 +56,7 @@ impl Server {
         stream
     }
 
-    /// All that it answers to these octets, until it closes.
+    /// Sends octets. Returns all octets that the server sends until it closes.
     fn ask(&self, octets: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(octets).unwrap();
@@ -65,7 +65,7 @@ impl Server {
         answer
     }
 
-    /// Asks it to end, which it does soon: what it has done.
+    /// Stops the server. Returns its counters.
     fn end(&mut self) -> Value {
         let start = Instant::now();
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
@@ -96,7 +96,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// More than any window or buffer, and no text.
+/// Larger than any window or buffer, and binary.
 fn large() -> Vec<u8> {
     (0..700_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
@@ -233,7 +233,7 @@ fn what_cannot_be_done_is_said() {
     assert!(told(&taken).contains("listen to 127.0.0.1:"), "{}", told(&taken));
 }
 
-/// Nobody answers: it ends when it is asked to, or when its time is over.
+/// The server does not respond: `fetch` ends by a signal or by its time limit.
 #[test]
 fn a_fetch_ends_when_it_is_asked_to() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -250,7 +250,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has taken its signals when its request is there.
+    // Its signal handlers are in place once its request arrives.
     let (mut stream, _) = silent.accept().unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.read_exact(&mut [0; 18]).unwrap();
@@ -260,7 +260,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
     assert!(start.elapsed() < LIMIT / 4);
 }
 
-/// A server that says something all the time, and never what was asked for.
+/// A server that sends continuously, but never the requested object.
 #[test]
 fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
     let talks = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -296,12 +296,13 @@ fn no_path_leads_out_and_what_is_no_request_is_refused() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
         assert!(!answer.contains("secret"));
     }
-    // More than any head may have, and more behind it.
+    // Longer than any head may be, and more after it.
     let answer = server.ask(&[b"GET / HTTP/1.1\r\nA: ".as_slice(), &[b'a'; 60_000]].concat());
     assert!(answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// As many as there may be say nothing; the next one is served all the same, and so is one that sends octet by octet.
+/// The maximum number of connections is silent; the next one is served nevertheless, and so is one that sends octet by
+/// octet.
 #[test]
 fn those_who_say_nothing_do_not_keep_others_away() {
     let folder = folder();
@@ -336,12 +337,12 @@ fn a_connection_has_several_requests_if_it_is_kept() {
     let first = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
     let second = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     assert_eq!(answer, format!("{first}{second}"));
-    // Several that are asked for at once, of which each is more than a socket holds.
+    // Several requests at once, with responses that each exceed a socket's buffer.
     let large = "GET /large HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5);
     let last = "GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = server.ask(&[large.as_bytes(), last.as_bytes()].concat());
     assert!(answer.len() > 5 * 700_000 && answer.ends_with(b"0123456789"), "{}", answer.len());
-    // And many small ones: more than are answered in a row.
+    // And many small ones: more than are answered in one round.
     let small = "GET /10 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5_000);
     let answer = server.ask(&[small.as_bytes(), last.as_bytes()].concat());
     assert_eq!(answer.len(), 5_000 * first.len() + first.len() + "Connection: close\r\n".len());

@@ -1,4 +1,4 @@
-//! By CoAP, with Tokens of one octet.
+//! CoAP, with Tokens of one octet.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let text = &arguments.url;
     let mut uri: Uri = text.parse().map_err(|why| Usage::error(format!("`{text}`: {why}")))?;
     match (arguments.service, uri.scheme) {
-        // It is the service that says what it goes over.
+        // The service determines the transport.
         (Service::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
         (_, Scheme::Coap) => {}
         (_, Scheme::CoapTcp) => {

@@ -1,4 +1,4 @@
-//! By HTTP in one of its forms.
+//! HTTP/1 and SPDY.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use super::output::{Facts, Fetched, seconds, show};
 use super::{Arguments, Close};
 use thinair_cli::usage::Usage;
 
-/// How long an address has for the handshake: five SYNs, on most systems.
+/// Time limit of the handshake with one address: five SYNs, on most systems.
 const CONNECT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<ExitCode> {
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
     show_response(arguments, &result, facts)
 }
 
-/// Shows a response of any HTTP, or why there is none.
+/// Shows a response of any HTTP version, or the reason that there is none.
 pub(super) fn show_response(
     arguments: &Arguments,
     result: &Result<Response, String>,
@@ -76,7 +76,7 @@ fn facts(report: &Report) -> Facts {
     }
 }
 
-/// What to try.
+/// Advice on an error.
 fn advice(error: &FetchError) -> &'static str {
     match error {
         FetchError::Connect(_, why) if why.kind() == ErrorKind::ConnectionRefused => {

@@ -1,4 +1,4 @@
-//! By HTTP/3.
+//! HTTP/3.
 
 use std::process::ExitCode;
 
@@ -49,7 +49,7 @@ fn facts(report: &Report) -> Facts {
     }
 }
 
-/// What to try.
+/// Advice on an error.
 fn advice(error: &FetchError) -> &'static str {
     match error {
         FetchError::Connection(_) => {

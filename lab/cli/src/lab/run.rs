@@ -142,7 +142,7 @@ fn in_real_time(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends at once: a run that is under way may last for long, and what is done has been written.
+/// Exits at once: a run in progress may take long, and completed ones are already written.
 fn interrupted(arguments: &Arguments, done: u64, of: usize) -> ! {
     match &arguments.out {
         Some(path) => eprintln!(
