@@ -123,7 +123,7 @@ fn serve_http3(_arguments: &Arguments) -> anyhow::Result<()> {
 #[cfg(all(target_os = "linux", feature = "http3"))]
 fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
     use anyhow::Context as _;
-    use thinair_http::Limits;
+    use thinair_http::HttpLimits;
     use thinair_http_services::http3::{Identity, Server, Settings};
 
     let listen = arguments.address();
@@ -144,7 +144,7 @@ fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
         listen,
         identity,
         folder: arguments.folder.clone(),
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         max_connections: arguments.max_connections.into(),
     })?;
     eprintln!("serving https://{}", server.address());
@@ -158,8 +158,8 @@ fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::Protocol) -> anyhow::Result<()> {
-    use thinair_http::Limits;
+fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::HttpProtocol) -> anyhow::Result<()> {
+    use thinair_http::HttpLimits;
     use thinair_http_services::http::{Server, Settings};
 
     let default = if arguments.service == Service::Http { Duration::from_secs(10) } else { Duration::ZERO };
@@ -167,7 +167,7 @@ fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::Prot
         listen: arguments.address(),
         protocol,
         folder: arguments.folder.clone(),
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         max_connections: arguments.max_connections.into(),
         keep: arguments.keep.unwrap_or(default),
     })?;

@@ -34,13 +34,13 @@ impl Service {
 
     /// Protocol over TCP; `None` for CoAP and HTTP/3.
     #[cfg(target_os = "linux")]
-    pub(crate) const fn http(self) -> Option<thinair_http_services::http::Protocol> {
-        use thinair_http_services::http::Protocol;
+    pub(crate) const fn http(self) -> Option<thinair_http_services::http::HttpProtocol> {
+        use thinair_http_services::http::HttpProtocol;
         match self {
             Self::Coap | Self::CoapTcp | Self::Http3 => None,
-            Self::Http => Some(Protocol::Http),
-            Self::IotHttp => Some(Protocol::IotHttp),
-            Self::IotSpdy => Some(Protocol::IotSpdy),
+            Self::Http => Some(HttpProtocol::Http),
+            Self::IotHttp => Some(HttpProtocol::IotHttp),
+            Self::IotSpdy => Some(HttpProtocol::IotSpdy),
         }
     }
 }

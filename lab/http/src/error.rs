@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use crate::spdy::{FrameError, HeaderBlockError};
+use crate::spdy::{SpdyFrameError, HeaderBlockError};
 
 /// Reason to close a connection or to reject a request. Each variant names the side that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum HttpError {
     /// The caller: a host or a path has octets that are not allowed in a request.
     Target,
     /// The caller: no further request is possible, as the previous response is incomplete or ends the connection.
@@ -25,14 +25,14 @@ pub enum Error {
     /// The peer: it reset a stream of SPDY with this status code.
     Reset(u32),
     /// The peer: invalid SPDY frame.
-    Frame(FrameError),
+    Frame(SpdyFrameError),
     /// The peer: invalid SPDY header block.
     HeaderBlock(HeaderBlockError),
     /// The peer: octets after the end of the response, or a second response.
     Unexpected,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Target => f.write_str("the host or the path has characters that cannot stand in a request"),
@@ -56,15 +56,15 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for HttpError {}
 
-impl From<FrameError> for Error {
-    fn from(why: FrameError) -> Self {
+impl From<SpdyFrameError> for HttpError {
+    fn from(why: SpdyFrameError) -> Self {
         Self::Frame(why)
     }
 }
 
-impl From<HeaderBlockError> for Error {
+impl From<HeaderBlockError> for HttpError {
     fn from(why: HeaderBlockError) -> Self {
         Self::HeaderBlock(why)
     }

@@ -11,12 +11,12 @@ mod server;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use client::Client;
-pub use server::Server;
+pub use client::Http1Client;
+pub use server::Http1Server;
 
 /// Fields in the head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum HeadForm {
     /// HTTP/1.1 with the fields that RFC 9112 requires: Host, Content-Length, Connection.
     Minimal,
     /// IoT-HTTP: HTTP/1.0 without fields. The end of the stream ends the object.

@@ -48,12 +48,12 @@ pub mod status;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use error::Error;
-pub use protocol::Protocol;
+pub use error::HttpError;
+pub use protocol::HttpProtocol;
 
 /// Limits on the memory that a peer can claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Maximum size of a head, or of the headers of a stream, in octets. Default: 8,192.
     pub head: usize,
     /// Maximum size of a response's body, in octets. Default: 2^20.
@@ -62,7 +62,7 @@ pub struct Limits {
     pub streams: u32,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self { head: 8_192, body: 1 << 20, streams: 16 }
     }
@@ -96,7 +96,7 @@ pub enum Method {
 
 /// Complete request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// Identifier of the request, for the response. 0 in HTTP/1.
     pub stream: u32,
     /// Method.
@@ -107,14 +107,14 @@ pub struct Request {
 
 /// Response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// Status code, 200 to 599.
     pub status: u16,
     /// Object.
     pub body: Vec<u8>,
 }
 
-impl Response {
+impl HttpResponse {
     /// Response without a body.
     pub const fn empty(status: u16) -> Self {
         Self { status, body: Vec::new() }
@@ -133,22 +133,22 @@ pub trait ClientEngine {
     ///
     /// # Errors
     /// They are no valid response, or exceed the limits: the connection must be closed.
-    fn handle_input(&mut self, octets: &[u8]) -> Result<(), Error>;
+    fn handle_input(&mut self, octets: &[u8]) -> Result<(), HttpError>;
 
     /// Handles the end of the server's stream.
     ///
     /// # Errors
     /// The response is incomplete.
-    fn handle_end(&mut self) -> Result<(), Error>;
+    fn handle_end(&mut self) -> Result<(), HttpError>;
 
     /// Response, once it is complete.
-    fn response(&self) -> Option<&Response>;
+    fn response(&self) -> Option<&HttpResponse>;
 
     /// Requests another object on this connection. [`response`](Self::response) then refers to the new request.
     ///
     /// # Errors
     /// [`Error::Target`], [`Error::NoOther`].
-    fn ask(&mut self, target: Target<'_>) -> Result<(), Error>;
+    fn ask(&mut self, target: Target<'_>) -> Result<(), HttpError>;
 }
 
 /// Server side of one connection.
@@ -163,10 +163,10 @@ pub trait ServerEngine: Send + core::fmt::Debug {
     fn handle_end(&mut self);
 
     /// Returns the next complete request.
-    fn poll_request(&mut self) -> Option<Request>;
+    fn poll_request(&mut self) -> Option<HttpRequest>;
 
     /// Adds the response to a request. Drops it if the stream no longer exists.
-    fn respond(&mut self, stream: u32, response: Response);
+    fn respond(&mut self, stream: u32, response: HttpResponse);
 
     /// Octets to send. They stay until [`sent`](Self::sent) reports them.
     fn output(&self) -> &[u8];

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 /// Buffer of octets, the first of which are already sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct SendBuffer {
     octets: Vec<u8>,
     gone: usize,
 }
 
-impl Outbox {
+impl SendBuffer {
     pub(crate) fn push(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
     }

@@ -3,12 +3,12 @@
 use alloc::boxed::Box;
 
 use crate::deflate::Flush;
-use crate::http1::{self, Form};
-use crate::{ClientEngine, Error, Limits, ServerEngine, Target, spdy};
+use crate::http1::{self, HeadForm};
+use crate::{ClientEngine, HttpError, HttpLimits, ServerEngine, Target, spdy};
 
 /// Protocol that carries objects over a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum HttpProtocol {
     /// HTTP/1.1 with a minimal head, over TCP without Fast Open.
     Http,
     /// IoT-HTTP: HTTP/1.0 without fields, over TCP with Fast Open.
@@ -17,7 +17,7 @@ pub enum Protocol {
     IotSpdy,
 }
 
-impl Protocol {
+impl HttpProtocol {
     /// True if the request is sent in the SYN, and acknowledgments wait for the next data.
     pub const fn is_fast(self) -> bool {
         match self {
@@ -30,11 +30,11 @@ impl Protocol {
     ///
     /// # Errors
     /// [`Error::Target`].
-    pub fn client(self, target: Target<'_>, limits: Limits) -> Result<Box<dyn ClientEngine>, Error> {
+    pub fn client(self, target: Target<'_>, limits: HttpLimits) -> Result<Box<dyn ClientEngine>, HttpError> {
         Ok(match self {
-            Self::Http => Box::new(http1::Client::new(Form::Minimal, target, limits)?),
-            Self::IotHttp => Box::new(http1::Client::new(Form::Reduced, target, limits)?),
-            Self::IotSpdy => Box::new(spdy::Client::new(target, Flush::Least, limits)?),
+            Self::Http => Box::new(http1::Http1Client::new(HeadForm::Minimal, target, limits)?),
+            Self::IotHttp => Box::new(http1::Http1Client::new(HeadForm::Reduced, target, limits)?),
+            Self::IotSpdy => Box::new(spdy::SpdyClient::new(target, Flush::Least, limits)?),
         })
     }
 
@@ -42,20 +42,20 @@ impl Protocol {
     ///
     /// # Errors
     /// [`Error::Target`]; [`Error::NoOther`] for IoT-HTTP, where the end of the connection ends the object.
-    pub fn lasting_client(self, target: Target<'_>, limits: Limits) -> Result<Box<dyn ClientEngine>, Error> {
+    pub fn lasting_client(self, target: Target<'_>, limits: HttpLimits) -> Result<Box<dyn ClientEngine>, HttpError> {
         match self {
-            Self::Http => Ok(Box::new(http1::Client::lasting(target, limits)?)),
-            Self::IotHttp => Err(Error::NoOther),
+            Self::Http => Ok(Box::new(http1::Http1Client::lasting(target, limits)?)),
+            Self::IotHttp => Err(HttpError::NoOther),
             Self::IotSpdy => self.client(target, limits),
         }
     }
 
     /// Creates the server side of one connection. `keeps`: it may have more than one request.
-    pub fn server(self, keeps: bool, limits: Limits) -> Box<dyn ServerEngine> {
+    pub fn server(self, keeps: bool, limits: HttpLimits) -> Box<dyn ServerEngine> {
         match self {
-            Self::Http => Box::new(http1::Server::new(Form::Minimal, keeps, limits)),
-            Self::IotHttp => Box::new(http1::Server::new(Form::Reduced, keeps, limits)),
-            Self::IotSpdy => Box::new(spdy::Server::new(keeps, Flush::Least, limits)),
+            Self::Http => Box::new(http1::Http1Server::new(HeadForm::Minimal, keeps, limits)),
+            Self::IotHttp => Box::new(http1::Http1Server::new(HeadForm::Reduced, keeps, limits)),
+            Self::IotSpdy => Box::new(spdy::SpdyServer::new(keeps, Flush::Least, limits)),
         }
     }
 }

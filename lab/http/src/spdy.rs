@@ -14,11 +14,11 @@ mod server;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use client::Client;
+pub use client::SpdyClient;
 pub use dictionary::DICTIONARY;
-pub use frame::{Control, FrameError, Reset};
-pub use header_block::{HeaderBlockError, HeaderBlocks, Headers, uncompressed};
-pub use server::Server;
+pub use frame::{Control, SpdyFrameError, Reset};
+pub use header_block::{HeaderBlockError, HeaderBlocks, HeaderList, uncompressed};
+pub use server::SpdyServer;
 
 /// Initial window: octets of DATA that may be unacknowledged, per stream and for the connection. Section 2.6.8.
 const WINDOW: i64 = 65_536;

@@ -11,5 +11,5 @@ pub use client::{Acknowledgment, Close, FetchError, Outcome, Report, Task, fetch
 #[cfg(feature = "http3")]
 pub(crate) use server::Site;
 pub use server::{Server, Settings, Statistics};
-pub use thinair_http::Protocol;
+pub use thinair_http::HttpProtocol;
 pub use url::{Url, UrlError};

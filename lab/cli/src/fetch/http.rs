@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use thinair_http::{Limits, Response, status};
-use thinair_http_services::http::{self, FetchError, Protocol, Report, Task, Url, UrlError};
+use thinair_http::{HttpLimits, HttpResponse, status};
+use thinair_http_services::http::{self, FetchError, HttpProtocol, Report, Task, Url, UrlError};
 use thinair_os::Signals;
 
 use super::output::{Facts, Fetched, seconds, show};
@@ -15,7 +15,7 @@ use thinair_cli::usage::Usage;
 /// Time limit of the handshake with one address: five SYNs, on most systems.
 const CONNECT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &Arguments, protocol: HttpProtocol) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));
     let url: Url = arguments.url.parse().map_err(refused)?;
     let signals = Signals::take()?;
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
         protocol,
         close,
         acknowledgment,
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         connect_timeout: CONNECT,
         limit: arguments.timeout,
         signals: Some(&signals),
@@ -45,11 +45,11 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
 /// Shows a response of any HTTP version, or the reason that there is none.
 pub(super) fn show_response(
     arguments: &Arguments,
-    result: &Result<Response, String>,
+    result: &Result<HttpResponse, String>,
     facts: Facts,
 ) -> anyhow::Result<ExitCode> {
     let fetched = match result {
-        Ok(Response { status, body }) => Fetched {
+        Ok(HttpResponse { status, body }) => Fetched {
             status: Some((*status, format!("{status} {}", status::phrase(*status)))),
             is_success: (200..300).contains(status),
             body,
@@ -83,8 +83,8 @@ fn advice(error: &FetchError) -> &'static str {
             ". Is the server up, and is this its port?"
         }
         FetchError::Connect(..) => ". Is there a route to it, and does the path let TCP through?",
-        FetchError::Protocol(thinair_http::Error::Head) => ". Does the server speak this service?",
-        FetchError::Protocol(thinair_http::Error::BodyTooLarge(_)) => ". Raise it with --max-body",
+        FetchError::Protocol(thinair_http::HttpError::Head) => ". Does the server speak this service?",
+        FetchError::Protocol(thinair_http::HttpError::BodyTooLarge(_)) => ". Raise it with --max-body",
         FetchError::TimeLimit(_) => ". Give it more time with --timeout",
         _ => "",
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use thinair_http::Limits;
+use thinair_http::HttpLimits;
 use thinair_http_services::http::{self, Url, UrlError};
 use thinair_http_services::http3::{self, FetchError, Report, Task, Trust};
 use thinair_os::Signals;
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         url: &url,
         trust: &trust,
         resumes: arguments.resume,
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         limit: arguments.timeout,
         signals: Some(&signals),
     });

@@ -45,12 +45,12 @@ pub(super) fn distance_symbol(distance: usize) -> Symbol {
 
 /// Huffman code: bits and length of each symbol's code. Length 0: the symbol has no code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct HuffmanCode {
     pub(super) lengths: Vec<u8>,
     pub(super) codes: Vec<u16>,
 }
 
-impl Code {
+impl HuffmanCode {
     /// Builds the code with these lengths, 15 bits at most. RFC 1951, section 3.2.2.
     pub(super) fn of_lengths(lengths: Vec<u8>) -> Self {
         let mut count = [0_u16; 16];
@@ -138,7 +138,7 @@ mod tests {
     /// RFC 1951, sections 3.2.2 and 3.2.5.
     #[test]
     fn the_examples_of_the_rfc() {
-        let code = Code::of_lengths(vec![3, 3, 3, 3, 3, 2, 4, 4]);
+        let code = HuffmanCode::of_lengths(vec![3, 3, 3, 3, 3, 2, 4, 4]);
         assert_eq!(code.codes, [0b010, 0b011, 0b100, 0b101, 0b110, 0b00, 0b1110, 0b1111]);
         for (length, number, extra, extra_bits) in [
             (3, 257, 0, 0),
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn codes_are_complete_and_no_longer_than_they_may_be() {
         let fibonacci = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
-        assert_eq!(Code::of_counts(&fibonacci, 15).lengths, [10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(HuffmanCode::of_counts(&fibonacci, 15).lengths, [10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
         for (counts, most) in
             [(&fibonacci[..], 4), (&fibonacci, 7), (&[0, 7, 0], 15), (&[0, 0], 7), (&[9; 16], 4)]
         {
-            let lengths = Code::of_counts(counts, most).lengths;
+            let lengths = HuffmanCode::of_counts(counts, most).lengths;
             let room: u32 =
                 lengths.iter().filter(|length| **length > 0).map(|length| 1 << (15 - length)).sum();
             assert_eq!(room, 1 << 15, "{counts:?}: {lengths:?}");

@@ -4,8 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::bits::Bits;
-use super::code::{Code, DISTANCES, END, LITERALS};
-use super::parse::{Codes, Matches, Step};
+use super::code::{HuffmanCode, DISTANCES, END, LITERALS};
+use super::parse::{Codes, Matches, ParseStep};
 
 /// Order in which the lengths of the code length codes are written.
 const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
@@ -17,20 +17,20 @@ const ROUNDS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Dynamic {
     pub(super) codes: Codes,
-    pub(super) steps: Vec<Step>,
-    said: Said,
+    pub(super) steps: Vec<ParseStep>,
+    said: EncodedCodes,
     /// Size of the block in bits, without the three bits of its header.
     pub(super) bits: u32,
 }
 
 /// Codes in their encoded form.
 #[derive(Clone, Debug)]
-struct Said {
+struct EncodedCodes {
     literals: usize,
     distances: usize,
     /// Symbol, value of its extra bits, and their number.
     runs: Vec<(u8, u16, u8)>,
-    code: Code,
+    code: HuffmanCode,
     /// Number of lengths of `code` that are written.
     lengths: usize,
 }
@@ -43,7 +43,7 @@ impl Dynamic {
         for _ in 0..ROUNDS {
             let (steps, _) = matches.cheapest(&codes, 0)?;
             codes = measured(&steps);
-            let said = Said::of(&codes);
+            let said = EncodedCodes::of(&codes);
             let bits =
                 said.bits() + steps.iter().map(|step| codes.cost(*step)).sum::<u32>() + codes.end_cost();
             if best.as_ref().is_some_and(|best| best.bits <= bits) {
@@ -72,7 +72,7 @@ impl Dynamic {
 }
 
 /// Returns the codes in which these steps take the fewest bits.
-fn measured(steps: &[Step]) -> Codes {
+fn measured(steps: &[ParseStep]) -> Codes {
     let (mut literals, mut distances) = (vec![0; LITERALS], vec![0; DISTANCES]);
     literals[END] = 1;
     for step in steps {
@@ -82,20 +82,20 @@ fn measured(steps: &[Step]) -> Codes {
             distances[distance.number] += 1;
         }
     }
-    Codes { literals: Code::of_counts(&literals, 15), distances: Code::of_counts(&distances, 15) }
+    Codes { literals: HuffmanCode::of_counts(&literals, 15), distances: HuffmanCode::of_counts(&distances, 15) }
 }
 
-impl Said {
+impl EncodedCodes {
     fn of(codes: &Codes) -> Self {
         let used =
-            |code: &Code| code.lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+            |code: &HuffmanCode| code.lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
         let (literals, distances) = (used(&codes.literals).max(257), used(&codes.distances).max(1));
         let lengths: Vec<u8> =
             [&codes.literals.lengths[..literals], &codes.distances.lengths[..distances]].concat();
         let runs = runs(&lengths);
         let mut counts = [0_u32; 19];
         runs.iter().for_each(|(symbol, ..)| counts[usize::from(*symbol)] += 1);
-        let code = Code::of_counts(&counts, 7);
+        let code = HuffmanCode::of_counts(&counts, 7);
         let last = ORDER.iter().rposition(|symbol| code.lengths[*symbol] > 0).unwrap_or(0);
         Self { literals, distances, runs, code, lengths: (last + 1).max(4) }
     }

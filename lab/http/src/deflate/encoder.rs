@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use super::adler_32;
 use super::bits::Bits;
-use super::code::{Code, END, Symbol};
+use super::code::{HuffmanCode, END, Symbol};
 use super::dynamic::Dynamic;
-use super::parse::{Codes, Matches, Step};
+use super::parse::{Codes, Matches, ParseStep};
 
 /// Maximum distance of a match, in octets, as the stream's header announces it (CINFO 3). The receiver needs this much
 /// memory.
@@ -66,11 +66,11 @@ pub struct Encoder {
 }
 
 /// Encoding of a piece.
-enum Plan {
+enum PieceEncoding {
     /// Steps in the open block with fixed codes, or in a new one.
-    Fixed(Vec<Step>),
+    Fixed(Vec<ParseStep>),
     /// Steps in another block with fixed codes, for pieces of which no cheap step begins with the pending zero bits.
-    Again(Vec<Step>),
+    Again(Vec<ParseStep>),
     /// Block with dynamic codes, after the open block is closed.
     Dynamic(Dynamic),
     Stored,
@@ -116,7 +116,7 @@ impl Encoder {
         let octets = [self.window.as_slice(), piece].concat();
         let matches = Matches::find(&octets, known, WINDOW);
         match self.plan(&matches, piece.len()) {
-            Plan::Fixed(steps) => {
+            PieceEncoding::Fixed(steps) => {
                 let zeros = match self.open {
                     Open::Fixed(zeros) => zeros,
                     Open::Header(bits) => {
@@ -127,13 +127,13 @@ impl Encoder {
                 write_steps(&Codes::fixed(), &steps, zeros, out);
                 self.open = Open::Fixed(0);
             }
-            Plan::Again(steps) => {
+            PieceEncoding::Again(steps) => {
                 let begun = self.close(out);
                 out.push(FIXED_HEADER >> begun, HEADER_BITS - begun);
                 write_steps(&Codes::fixed(), &steps, 0, out);
                 self.open = Open::Fixed(0);
             }
-            Plan::Dynamic(block) => {
+            PieceEncoding::Dynamic(block) => {
                 let begun = self.close(out);
                 out.push(DYNAMIC_HEADER >> begun, HEADER_BITS - begun);
                 block.write_codes(out);
@@ -142,7 +142,7 @@ impl Encoder {
                 write_symbol(&block.codes.literals, end, 0, out);
                 self.open = Open::Header(0);
             }
-            Plan::Stored => {
+            PieceEncoding::Stored => {
                 for part in piece.chunks(STORED) {
                     self.write_stored(part, out);
                 }
@@ -151,7 +151,7 @@ impl Encoder {
     }
 
     /// Returns the encoding with the fewest bits. Of equal ones, the one that continues the open block comes first.
-    fn plan(&self, matches: &Matches<'_>, len: usize) -> Plan {
+    fn plan(&self, matches: &Matches<'_>, len: usize) -> PieceEncoding {
         let fixed = Codes::fixed();
         // Bits up to and including the header of another block.
         let header = u32::from(HEADER_BITS) + self.closing_bits();
@@ -161,26 +161,26 @@ impl Encoder {
             Open::Header(bits) => u32::from(HEADER_BITS - bits),
         };
         let mut best = None;
-        let mut offer = |bits: u32, plan: Plan| {
+        let mut offer = |bits: u32, plan: PieceEncoding| {
             if best.as_ref().is_none_or(|(other, _)| bits < *other) {
                 best = Some((bits, plan));
             }
         };
         if let Some((steps, bits)) = matches.cheapest(&fixed, zeros) {
-            offer(begins + bits, Plan::Fixed(steps));
+            offer(begins + bits, PieceEncoding::Fixed(steps));
         }
         if zeros > 0
             && let Some((steps, bits)) = matches.cheapest(&fixed, 0)
         {
-            offer(header + bits, Plan::Again(steps));
+            offer(header + bits, PieceEncoding::Again(steps));
         }
         if let Some(block) = Dynamic::of(matches) {
-            offer(header + block.bits, Plan::Dynamic(block));
+            offer(header + block.bits, PieceEncoding::Dynamic(block));
         }
         // The first stored block begins at an octet boundary, and so did this piece.
         let others = 5 * (len.div_ceil(STORED) as u32 - 1);
-        offer(header.next_multiple_of(8) + 8 * (4 + len as u32 + others), Plan::Stored);
-        best.map_or(Plan::Stored, |(_, plan)| plan)
+        offer(header.next_multiple_of(8) + 8 * (4 + len as u32 + others), PieceEncoding::Stored);
+        best.map_or(PieceEncoding::Stored, |(_, plan)| plan)
     }
 
     /// Bits until the header of another block can begin, less the header's bits that are already written.
@@ -240,7 +240,7 @@ impl Encoder {
 }
 
 /// Writes steps. `zeros` bits of the first code are already written.
-fn write_steps(codes: &Codes, steps: &[Step], zeros: u8, out: &mut Bits) {
+fn write_steps(codes: &Codes, steps: &[ParseStep], zeros: u8, out: &mut Bits) {
     for (index, step) in steps.iter().enumerate() {
         let (symbol, distance) = step.symbols();
         write_symbol(&codes.literals, symbol, if index == 0 { zeros } else { 0 }, out);
@@ -250,7 +250,7 @@ fn write_steps(codes: &Codes, steps: &[Step], zeros: u8, out: &mut Bits) {
     }
 }
 
-fn write_symbol(code: &Code, symbol: Symbol, standing: u8, out: &mut Bits) {
+fn write_symbol(code: &HuffmanCode, symbol: Symbol, standing: u8, out: &mut Bits) {
     // The bits that are already written are the highest ones, and zero.
     out.push_code(code.codes[symbol.number], code.lengths[symbol.number] - standing);
     out.push(symbol.extra, symbol.extra_bits);

@@ -3,16 +3,16 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::code::{Code, END, LEAST, MOST, Symbol, distance_symbol, length_symbol};
+use super::code::{HuffmanCode, END, LEAST, MOST, Symbol, distance_symbol, length_symbol};
 
 /// A literal, or a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ParseStep {
     Literal(u8),
     Match { length: usize, distance: usize },
 }
 
-impl Step {
+impl ParseStep {
     /// Symbol of a literal or a length, and of a distance.
     pub(super) fn symbols(self) -> (Symbol, Option<Symbol>) {
         match self {
@@ -32,23 +32,23 @@ impl Step {
 /// Codes in which steps are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Codes {
-    pub(super) literals: Code,
-    pub(super) distances: Code,
+    pub(super) literals: HuffmanCode,
+    pub(super) distances: HuffmanCode,
 }
 
 impl Codes {
     pub(super) fn fixed() -> Self {
-        Self { literals: Code::fixed_literals(), distances: Code::fixed_distances() }
+        Self { literals: HuffmanCode::fixed_literals(), distances: HuffmanCode::fixed_distances() }
     }
 
     /// Bits that a step takes.
-    pub(super) fn cost(&self, step: Step) -> u32 {
+    pub(super) fn cost(&self, step: ParseStep) -> u32 {
         let (symbol, distance) = step.symbols();
         self.literals.cost(symbol) + distance.map_or(0, |distance| self.distances.cost(distance))
     }
 
     /// True if the code of a step begins with this many zero bits.
-    fn begins_with_zeros(&self, step: Step, zeros: u8) -> bool {
+    fn begins_with_zeros(&self, step: ParseStep, zeros: u8) -> bool {
         let number = step.symbols().0.number;
         let bits = self.literals.lengths.get(number).copied().unwrap_or(0);
         bits >= zeros && self.literals.codes.get(number).is_some_and(|code| code >> (bits - zeros) == 0)
@@ -106,16 +106,16 @@ impl<'o> Matches<'o> {
 
     /// Returns the steps that take the fewest bits, and that number. The code of the first one begins with `zeros` zero
     /// bits, which are not counted; `None` if there is no such encoding.
-    pub(super) fn cheapest(&self, codes: &Codes, zeros: u8) -> Option<(Vec<Step>, u32)> {
+    pub(super) fn cheapest(&self, codes: &Codes, zeros: u8) -> Option<(Vec<ParseStep>, u32)> {
         let len = self.octets.len() - self.start;
-        let mut best: Vec<Option<(u32, Step)>> = vec![None; len + 1];
+        let mut best: Vec<Option<(u32, ParseStep)>> = vec![None; len + 1];
         for at in 0..len {
             let so_far = match (at, &best[at]) {
                 (0, _) => 0,
                 (_, Some((bits, _))) => *bits,
                 (_, None) => continue,
             };
-            let mut offer = |step: Step| {
+            let mut offer = |step: ParseStep| {
                 if at == 0 && zeros > 0 && !codes.begins_with_zeros(step, zeros) {
                     return;
                 }
@@ -125,10 +125,10 @@ impl<'o> Matches<'o> {
                     *there = Some((bits, step));
                 }
             };
-            offer(Step::Literal(self.octets[self.start + at]));
+            offer(ParseStep::Literal(self.octets[self.start + at]));
             let mut shortest = LEAST;
             for &(longest, distance) in &self.found[at] {
-                (shortest..=longest).for_each(|length| offer(Step::Match { length, distance }));
+                (shortest..=longest).for_each(|length| offer(ParseStep::Match { length, distance }));
                 shortest = longest + 1;
             }
         }
@@ -163,10 +163,10 @@ mod tests {
         let Some(octet) = octets.get(at) else { return Some(0) };
         let matches = (1..=at).flat_map(|distance| {
             let longest = common(octets, at - distance, at);
-            (LEAST..=longest).map(move |length| Step::Match { length, distance })
+            (LEAST..=longest).map(move |length| ParseStep::Match { length, distance })
         });
-        let steps = core::iter::once(Step::Literal(*octet)).chain(matches);
-        let may_begin = |step: &Step| zeros == 0 || codes.begins_with_zeros(*step, zeros);
+        let steps = core::iter::once(ParseStep::Literal(*octet)).chain(matches);
+        let may_begin = |step: &ParseStep| zeros == 0 || codes.begins_with_zeros(*step, zeros);
         let bits = steps.filter(may_begin).filter_map(|step| {
             Some(codes.cost(step) - u32::from(zeros) + fewest(octets, at + step.octets(), codes, 0)?)
         });

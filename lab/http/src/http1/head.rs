@@ -3,14 +3,14 @@
 use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::status;
-use crate::{Error, Method};
+use crate::{HttpError, Method};
 
 /// Maximum number of fields in a head.
 const FIELDS: usize = 64;
 
 /// Fields that describe the body and the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Fields {
+struct FramingFields {
     content_length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -49,19 +49,19 @@ pub(super) struct RequestHead<'h> {
 }
 
 /// Parses the head of a response; `None` if it is incomplete.
-pub(super) fn response(octets: &[u8]) -> Result<Option<ResponseHead>, Error> {
+pub(super) fn response(octets: &[u8]) -> Result<Option<ResponseHead>, HttpError> {
     let mut room = [EMPTY_HEADER; FIELDS];
     let mut response = httparse::Response::new(&mut room);
-    let Status::Complete(len) = response.parse(octets).map_err(|_| Error::Head)? else { return Ok(None) };
-    let status = response.code.ok_or(Error::Head)?;
-    let fields = fields(response.headers).ok_or(Error::BodyLength)?;
+    let Status::Complete(len) = response.parse(octets).map_err(|_| HttpError::Head)? else { return Ok(None) };
+    let status = response.code.ok_or(HttpError::Head)?;
+    let fields = fields(response.headers).ok_or(HttpError::BodyLength)?;
     let length = match fields {
         // No body. RFC 9110, section 6.4.1.
         _ if matches!(status, 100..=199 | 204 | 304) => Length::Octets(0),
         // Chunked overrides, but a message with both may be an attempt at request smuggling. RFC 9112, section 6.1.
-        Fields { chunked: true, content_length: Some(_), .. } => return Err(Error::BodyLength),
-        Fields { chunked: true, .. } => Length::Chunked,
-        Fields { content_length: Some(octets), .. } => Length::Octets(octets),
+        FramingFields { chunked: true, content_length: Some(_), .. } => return Err(HttpError::BodyLength),
+        FramingFields { chunked: true, .. } => Length::Chunked,
+        FramingFields { content_length: Some(octets), .. } => Length::Octets(octets),
         _ => Length::UntilEnd,
     };
     // RFC 9112, section 9.3. Without a length, the end of the stream is the end of the object.
@@ -117,8 +117,8 @@ fn origin_form(target: &str) -> Option<&str> {
 }
 
 /// Extracts the fields; `None` if they contradict each other.
-fn fields(headers: &[Header<'_>]) -> Option<Fields> {
-    let mut fields = Fields::default();
+fn fields(headers: &[Header<'_>]) -> Option<FramingFields> {
+    let mut fields = FramingFields::default();
     for header in headers {
         let name_is = |name: &str| header.name.eq_ignore_ascii_case(name);
         if name_is("host") {

@@ -4,21 +4,21 @@ use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{Form, head};
-use crate::outbox::Outbox;
+use super::{HeadForm, head};
+use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{Limits, Method, Request, Response, ServerEngine};
+use crate::{HttpLimits, Method, HttpRequest, HttpResponse, ServerEngine};
 
 /// Server side of one connection; responses follow the order of the requests.
 #[derive(Clone, Debug)]
-pub struct Server {
-    form: Form,
+pub struct Http1Server {
+    form: HeadForm,
     keeps: bool,
-    limits: Limits,
+    limits: HttpLimits,
     /// Octets received but not yet parsed.
     input: Vec<u8>,
-    asked: Option<Asked>,
-    out: Outbox,
+    asked: Option<PendingRequest>,
+    out: SendBuffer,
     closing: bool,
     /// The client closes after this request, or the connection cannot have another one.
     last: bool,
@@ -28,21 +28,21 @@ pub struct Server {
 
 /// Request that waits for its response.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PendingRequest {
     method: Method,
     persists: bool,
 }
 
-impl Server {
+impl Http1Server {
     /// Creates a server. `keeps`: a connection may have more than one request, if the client agrees.
-    pub fn new(form: Form, keeps: bool, limits: Limits) -> Self {
+    pub fn new(form: HeadForm, keeps: bool, limits: HttpLimits) -> Self {
         Self {
             form,
             keeps,
             limits,
             input: Vec::new(),
             asked: None,
-            out: Outbox::default(),
+            out: SendBuffer::default(),
             closing: false,
             last: false,
             ended: false,
@@ -52,18 +52,18 @@ impl Server {
     /// Responds with an error, and closes.
     fn refuse(&mut self, status: u16) {
         // The rest of an invalid request may follow.
-        self.answer(&Response::empty(status), Asked { method: Method::Get, persists: false });
+        self.answer(&HttpResponse::empty(status), PendingRequest { method: Method::Get, persists: false });
         self.last = false;
     }
 
-    fn answer(&mut self, response: &Response, asked: Asked) {
-        let Response { status, body } = response;
+    fn answer(&mut self, response: &HttpResponse, asked: PendingRequest) {
+        let HttpResponse { status, body } = response;
         let phrase = status::phrase(*status);
         // Without a length, the end of the stream is the end of the object.
-        let persists = asked.persists && self.keeps && self.form == Form::Minimal && !self.ended;
+        let persists = asked.persists && self.keeps && self.form == HeadForm::Minimal && !self.ended;
         let head = match self.form {
-            Form::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
-            Form::Minimal => {
+            HeadForm::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
+            HeadForm::Minimal => {
                 let allow = if *status == status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
                 let close = if persists { "" } else { "Connection: close\r\n" };
                 let length = body.len();
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-impl ServerEngine for Server {
+impl ServerEngine for Http1Server {
     fn handle_input(&mut self, octets: &[u8]) {
         self.last = false;
         if !self.closing {
@@ -97,14 +97,14 @@ impl ServerEngine for Server {
         }
     }
 
-    fn poll_request(&mut self) -> Option<Request> {
+    fn poll_request(&mut self) -> Option<HttpRequest> {
         if self.closing || self.asked.is_some() {
             return None;
         }
         match head::request(&self.input) {
             Ok(Some(head)) if head.len <= self.limits.head => {
-                let request = Request { stream: 0, method: head.method, target: head.target.to_owned() };
-                self.asked = Some(Asked { method: head.method, persists: head.persists });
+                let request = HttpRequest { stream: 0, method: head.method, target: head.target.to_owned() };
+                self.asked = Some(PendingRequest { method: head.method, persists: head.persists });
                 let len = head.len;
                 self.input.drain(..len);
                 Some(request)
@@ -122,7 +122,7 @@ impl ServerEngine for Server {
         }
     }
 
-    fn respond(&mut self, _stream: u32, response: Response) {
+    fn respond(&mut self, _stream: u32, response: HttpResponse) {
         if let Some(asked) = self.asked.take() {
             self.answer(&response, asked);
         }

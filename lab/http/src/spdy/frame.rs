@@ -101,14 +101,14 @@ pub(super) const INITIAL_WINDOW_SIZE: u32 = 7;
 
 /// Header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum FrameHead {
     Data { stream: u32, fin: bool, len: usize },
     Control { kind: u16, flags: u8, len: usize },
 }
 
 /// Error in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameError {
+pub enum SpdyFrameError {
     /// Another version, or another protocol.
     Version,
     /// The length does not fit the type.
@@ -119,7 +119,7 @@ pub enum FrameError {
     TooLarge,
 }
 
-impl fmt::Display for FrameError {
+impl fmt::Display for SpdyFrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Version => "no SPDY/3",
@@ -130,22 +130,22 @@ impl fmt::Display for FrameError {
     }
 }
 
-impl core::error::Error for FrameError {}
+impl core::error::Error for SpdyFrameError {}
 
-impl Head {
-    pub(super) fn read(octets: [u8; HEAD]) -> Result<Self, FrameError> {
+impl FrameHead {
+    pub(super) fn read(octets: [u8; HEAD]) -> Result<Self, SpdyFrameError> {
         let [a, b, c, d, flags, rest @ ..] = octets;
         let len = rest.iter().fold(0, |len, octet| len << 8 | usize::from(*octet));
         if a & 0x80 == 0 {
             let stream = u32::from_be_bytes([a, b, c, d]);
             return if stream == 0 {
-                Err(FrameError::Stream)
+                Err(SpdyFrameError::Stream)
             } else {
                 Ok(Self::Data { stream, fin: flags & FIN != 0, len })
             };
         }
         if u16::from_be_bytes([a & 0x7F, b]) != VERSION {
-            return Err(FrameError::Version);
+            return Err(SpdyFrameError::Version);
         }
         Ok(Self::Control { kind: u16::from_be_bytes([c, d]), flags, len })
     }
@@ -164,33 +164,33 @@ impl Head {
 
 /// Writes a DATA frame. Section 2.2.2. **At most [`LONGEST`] octets.**
 pub(super) fn write_data(stream: u32, fin: bool, octets: &[u8], out: &mut Vec<u8>) {
-    Head::Data { stream, fin, len: octets.len() }.write(out);
+    FrameHead::Data { stream, fin, len: octets.len() }.write(out);
     out.extend_from_slice(octets);
 }
 
 /// Reads the next 32-bit number, without its reserved first bit.
-fn number<'f>(octets: &mut &'f [u8]) -> Result<u32, FrameError> {
-    let (number, rest): (&'f [u8; 4], &'f [u8]) = octets.split_first_chunk().ok_or(FrameError::Length)?;
+fn number<'f>(octets: &mut &'f [u8]) -> Result<u32, SpdyFrameError> {
+    let (number, rest): (&'f [u8; 4], &'f [u8]) = octets.split_first_chunk().ok_or(SpdyFrameError::Length)?;
     *octets = rest;
     Ok(u32::from_be_bytes(*number))
 }
 
-fn stream(octets: &mut &[u8]) -> Result<u32, FrameError> {
+fn stream(octets: &mut &[u8]) -> Result<u32, SpdyFrameError> {
     match number(octets)? & 0x7FFF_FFFF {
-        0 => Err(FrameError::Stream),
+        0 => Err(SpdyFrameError::Stream),
         stream => Ok(stream),
     }
 }
 
 impl<'f> Control<'f> {
     /// Parses a control frame's data.
-    pub(super) fn read(kind: u16, flags: u8, mut octets: &'f [u8]) -> Result<Self, FrameError> {
+    pub(super) fn read(kind: u16, flags: u8, mut octets: &'f [u8]) -> Result<Self, SpdyFrameError> {
         let rest = &mut octets;
         let fin = flags & FIN != 0;
         let control = match kind {
             1 => {
                 let (stream, associated) = (stream(rest)?, number(rest)? & 0x7FFF_FFFF);
-                let ([priority, _slot], block) = rest.split_first_chunk().ok_or(FrameError::Length)?;
+                let ([priority, _slot], block) = rest.split_first_chunk().ok_or(SpdyFrameError::Length)?;
                 let (priority, unidirectional) = (priority >> 5, flags & UNIDIRECTIONAL != 0);
                 return Ok(Self::SynStream { stream, associated, priority, fin, unidirectional, block });
             }
@@ -200,7 +200,7 @@ impl<'f> Control<'f> {
                 let count = number(rest)?;
                 let (pairs, behind) = rest.as_chunks::<8>();
                 if pairs.len() as u64 != u64::from(count) || !behind.is_empty() {
-                    return Err(FrameError::Length);
+                    return Err(SpdyFrameError::Length);
                 }
                 let pair = |[_, a, b, c, value @ ..]: &[u8; 8]| {
                     (u32::from_be_bytes([0, *a, *b, *c]), u32::from_be_bytes(*value))
@@ -215,7 +215,7 @@ impl<'f> Control<'f> {
             }
             other => return Ok(Self::Other(other)),
         };
-        if octets.is_empty() { Ok(control) } else { Err(FrameError::Length) }
+        if octets.is_empty() { Ok(control) } else { Err(SpdyFrameError::Length) }
     }
 
     /// Writes the frame.
@@ -234,7 +234,7 @@ impl<'f> Control<'f> {
             Self::WindowUpdate { .. } => (9, 0),
             Self::Other(kind) => (*kind, 0),
         };
-        Head::Control { kind, flags, len: 0 }.write(out);
+        FrameHead::Control { kind, flags, len: 0 }.write(out);
         let mut numbers = |numbers: &[u32]| {
             numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
         };

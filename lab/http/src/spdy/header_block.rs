@@ -34,9 +34,9 @@ impl From<InflateError> for HeaderBlockError {
 
 /// Names and values of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Headers(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct HeaderList(Vec<(Vec<u8>, Vec<u8>)>);
 
-impl Headers {
+impl HeaderList {
     fn read(octets: &[u8]) -> Option<Self> {
         let (count, mut rest) = octets.split_first_chunk::<4>()?;
         let mut pairs = Vec::new();
@@ -98,8 +98,8 @@ impl HeaderBlocks {
     ///
     /// # Errors
     /// The block is invalid or too long.
-    pub fn read(&mut self, block: &[u8]) -> Result<Headers, HeaderBlockError> {
+    pub fn read(&mut self, block: &[u8]) -> Result<HeaderList, HeaderBlockError> {
         let octets = self.decoder.decode(block, self.most)?;
-        Headers::read(&octets).ok_or(HeaderBlockError::Length)
+        HeaderList::read(&octets).ok_or(HeaderBlockError::Length)
     }
 }

@@ -7,31 +7,31 @@ use alloc::vec::Vec;
 
 use super::WINDOW;
 use super::frame::{Control, INITIAL_WINDOW_SIZE, LONGEST, Reset, write_data};
-use super::header_block::{HeaderBlocks, Headers};
-use super::reader::{Incoming, Reader};
+use super::header_block::{HeaderBlocks, HeaderList};
+use super::reader::{ReceivedFrame, FrameReader};
 use crate::deflate::Flush;
-use crate::outbox::Outbox;
+use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{Error, Limits, Method, Request, Response, ServerEngine};
+use crate::{HttpError, HttpLimits, Method, HttpRequest, HttpResponse, ServerEngine};
 
 /// Size of the unsent responses, in octets, above which no further request is returned.
 const ENOUGH: usize = 65_536;
 
 /// Server side of one connection.
 #[derive(Debug)]
-pub struct Server {
+pub struct SpdyServer {
     blocks: HeaderBlocks,
-    reader: Reader,
-    out: Outbox,
-    limits: Limits,
+    reader: FrameReader,
+    out: SendBuffer,
+    limits: HttpLimits,
     keeps: bool,
     /// The client has sent more than requests, as clients do that reuse the connection.
     settles: bool,
     /// Requests not yet returned; `asked` has all unanswered ones.
-    requests: VecDeque<Request>,
-    asked: Vec<Asked>,
+    requests: VecDeque<HttpRequest>,
+    asked: Vec<OpenStream>,
     /// Bodies that wait for the client's window.
-    bodies: VecDeque<Body>,
+    bodies: VecDeque<UnsentBody>,
     /// Send window in octets, of the connection and of a new stream.
     window: i64,
     initial_window: i64,
@@ -44,7 +44,7 @@ pub struct Server {
 
 /// Stream that waits for its response.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct OpenStream {
     stream: u32,
     method: Method,
     window: i64,
@@ -52,28 +52,28 @@ struct Asked {
 
 /// Unsent rest of a response.
 #[derive(Debug)]
-struct Body {
+struct UnsentBody {
     stream: u32,
     octets: Vec<u8>,
     sent: usize,
     window: i64,
 }
 
-impl Body {
+impl UnsentBody {
     fn waiting(&self) -> usize {
         self.octets.len() - self.sent
     }
 }
 
-impl Server {
+impl SpdyServer {
     /// Creates a server. `keeps`: the connection stays open when no request is left. Otherwise it closes as soon as all
     /// requests are answered, without a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as
     /// clients do that expect a lasting connection.
-    pub fn new(keeps: bool, flush: Flush, limits: Limits) -> Self {
+    pub fn new(keeps: bool, flush: Flush, limits: HttpLimits) -> Self {
         Self {
             blocks: HeaderBlocks::new(flush, limits.head),
-            reader: Reader::new(limits.head),
-            out: Outbox::default(),
+            reader: FrameReader::new(limits.head),
+            out: SendBuffer::default(),
             limits,
             keeps,
             settles: false,
@@ -93,22 +93,22 @@ impl Server {
     }
 
     /// Processes received octets. An error is one of the connection.
-    fn read(&mut self) -> Result<(), Error> {
+    fn read(&mut self) -> Result<(), HttpError> {
         while !self.closing
             && let Some(incoming) = self.reader.next()?
         {
             match incoming {
-                Incoming::Control(whole) => self.take(&whole.control()?)?,
+                ReceivedFrame::Control(whole) => self.take(&whole.control()?)?,
                 // Usually another protocol.
-                Incoming::Data { stream, .. } if stream > self.last => return Err(Error::Head),
+                ReceivedFrame::Data { stream, .. } if stream > self.last => return Err(HttpError::Head),
                 // Requests have no bodies: it is ignored, and the window stays as it is.
-                Incoming::Data { .. } => {}
+                ReceivedFrame::Data { .. } => {}
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, control: &Control<'_>) -> Result<(), Error> {
+    fn take(&mut self, control: &Control<'_>) -> Result<(), HttpError> {
         match *control {
             Control::SynStream { stream, block, unidirectional, .. } => {
                 let headers = self.blocks.read(block)?;
@@ -145,7 +145,7 @@ impl Server {
     }
 
     /// Enlarges a window. Section 2.6.8.
-    fn allow(&mut self, stream: u32, delta: i64) -> Result<(), Error> {
+    fn allow(&mut self, stream: u32, delta: i64) -> Result<(), HttpError> {
         let mut windows: Vec<&mut i64> = match stream {
             0 => Vec::from([&mut self.window]),
             _ => {
@@ -157,16 +157,16 @@ impl Server {
         for window in &mut windows {
             **window += delta;
             if **window > i64::from(i32::MAX) {
-                return Err(Error::Head);
+                return Err(HttpError::Head);
             }
         }
         Ok(())
     }
 
-    fn open(&mut self, stream: u32, unidirectional: bool, headers: &Headers) -> Result<(), Error> {
+    fn open(&mut self, stream: u32, unidirectional: bool, headers: &HeaderList) -> Result<(), HttpError> {
         // Section 2.3.2.
         if stream.is_multiple_of(2) || stream <= self.last {
-            return Err(Error::Head);
+            return Err(HttpError::Head);
         }
         self.last = stream;
         if unidirectional || self.asked.len() >= self.limits.streams as usize {
@@ -175,12 +175,12 @@ impl Server {
         }
         match request(stream, headers) {
             Ok(request) => {
-                self.asked.push(Asked { stream, method: request.method, window: self.initial_window });
+                self.asked.push(OpenStream { stream, method: request.method, window: self.initial_window });
                 self.requests.push_back(request);
             }
             Err(status) => {
-                self.asked.push(Asked { stream, method: Method::Get, window: self.initial_window });
-                self.respond(stream, Response::empty(status));
+                self.asked.push(OpenStream { stream, method: Method::Get, window: self.initial_window });
+                self.respond(stream, HttpResponse::empty(status));
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Server {
 }
 
 /// Parses a stream's request; the error is the status code of the response. Section 3.2.1.
-fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
+fn request(stream: u32, headers: &HeaderList) -> Result<HttpRequest, u16> {
     let value = |name: &str| headers.value(name).ok_or(status::BAD_REQUEST);
     let (method, target) = (value(":method")?, value(":path")?);
     for name in [":version", ":host", ":scheme"] {
@@ -230,10 +230,10 @@ fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
     if !target.starts_with('/') {
         return Err(status::BAD_REQUEST);
     }
-    Ok(Request { stream, method, target: target.to_owned() })
+    Ok(HttpRequest { stream, method, target: target.to_owned() })
 }
 
-impl ServerEngine for Server {
+impl ServerEngine for SpdyServer {
     fn handle_input(&mut self, octets: &[u8]) {
         if self.closing {
             return;
@@ -255,21 +255,21 @@ impl ServerEngine for Server {
         self.settle();
     }
 
-    fn poll_request(&mut self) -> Option<Request> {
-        let waiting: usize = self.bodies.iter().map(Body::waiting).sum();
+    fn poll_request(&mut self) -> Option<HttpRequest> {
+        let waiting: usize = self.bodies.iter().map(UnsentBody::waiting).sum();
         if waiting >= ENOUGH { None } else { self.requests.pop_front() }
     }
 
-    fn respond(&mut self, stream: u32, response: Response) {
+    fn respond(&mut self, stream: u32, response: HttpResponse) {
         let Some(at) = self.asked.iter().position(|asked| asked.stream == stream) else { return };
         let asked = self.asked.swap_remove(at);
-        let Response { status, body } = response;
+        let HttpResponse { status, body } = response;
         let line = format!("{status} {}", status::phrase(status));
         let block = self.blocks.write(&[(":status", &line), (":version", "HTTP/1.1")]);
         let fin = body.is_empty() || asked.method == Method::Head;
         self.send(&Control::SynReply { stream, fin, block: &block });
         if !fin {
-            self.bodies.push_back(Body { stream, octets: body, sent: 0, window: asked.window });
+            self.bodies.push_back(UnsentBody { stream, octets: body, sent: 0, window: asked.window });
         }
         self.settle();
     }

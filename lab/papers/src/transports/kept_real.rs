@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use thinair_analyze::exchange::{Passage, measure};
-use thinair_http::{Limits, Protocol, Target};
+use thinair_http::{HttpLimits, HttpProtocol, Target};
 use thinair_rohc::Ports;
 
 use super::cell::{Cell, Link, Options, Scale, Service, Temper};
@@ -81,7 +81,7 @@ fn request(service: Service, address: SocketAddr, number: u8, name: usize) -> Op
     }
     let (host, path) = (address.to_string(), format!("/{path}"));
     let target = Target { host: &host, path: &path };
-    let client = Protocol::Http.lasting_client(target, Limits::default()).ok()?;
+    let client = HttpProtocol::Http.lasting_client(target, HttpLimits::default()).ok()?;
     Some(client.output().to_vec())
 }
 

@@ -4,14 +4,14 @@ use std::io::{self, ErrorKind, Read as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use thinair_http::{ClientEngine, Error, Limits, Response};
+use thinair_http::{ClientEngine, HttpError, HttpLimits, HttpResponse};
 use thinair_os::clock::now;
 pub use thinair_os::tcp::fast_open::Acknowledgment;
 use thinair_os::tcp::{self, fast_open};
 use thinair_os::{Interest, Signals};
 use thinair_wire::time::Instant;
 
-use super::{Protocol, Url};
+use super::{HttpProtocol, Url};
 use thinair_services::resolve::{ResolveError, resolve};
 use thinair_services::wait::{Waiting, Woken};
 
@@ -24,13 +24,13 @@ pub struct Task<'t> {
     /// Object.
     pub url: &'t Url,
     /// Protocol.
-    pub protocol: Protocol,
+    pub protocol: HttpProtocol,
     /// End of the stream.
     pub close: Close,
     /// Time at which the SYN-ACK is acknowledged, with Fast Open.
     pub acknowledgment: Acknowledgment,
     /// Limits on the memory that the server can claim.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// Time limit of the handshake with one address.
     pub connect_timeout: Duration,
     /// Time limit of the whole transfer.
@@ -71,7 +71,7 @@ pub enum FetchError {
     Stream(SocketAddr, io::Error),
     /// The server violated the protocol.
     #[error("{0}")]
-    Protocol(#[from] Error),
+    Protocol(#[from] HttpError),
     /// The time limit is over.
     #[error("no complete response within {0:?}")]
     TimeLimit(Duration),
@@ -118,7 +118,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Outcome {
     /// Response, with any status.
-    pub result: Result<Response, FetchError>,
+    pub result: Result<HttpResponse, FetchError>,
     /// Costs.
     pub report: Report,
 }
@@ -131,7 +131,7 @@ pub fn fetch(task: &Task<'_>) -> Outcome {
     Outcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
+fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
     let start = now();
     // Rejects an invalid target before any connection.
     task.protocol.client(task.url.target(), task.limits)?;
@@ -205,7 +205,7 @@ impl<'t> Exchange<'t> {
         Ok(Self { task, engine, address, stream, start, shut: false })
     }
 
-    fn run(mut self, waiting: &mut Waiting<'_>, report: &mut Report) -> Result<Response, FetchError> {
+    fn run(mut self, waiting: &mut Waiting<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
@@ -213,7 +213,7 @@ impl<'t> Exchange<'t> {
                 Ok(0) => {
                     report.total = now().since(self.start);
                     self.engine.handle_end()?;
-                    break self.engine.response().cloned().ok_or(Error::Truncated(0))?;
+                    break self.engine.response().cloned().ok_or(HttpError::Truncated(0))?;
                 }
                 Ok(len) => {
                     let at = now().since(self.start);

@@ -12,12 +12,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use thinair_http::Limits;
+use thinair_http::HttpLimits;
 use thinair_os::tcp::fast_open;
 use thinair_os::{EventLoop, Signal, Signals, clock, tcp};
 use thinair_wire::time::Instant;
 
-use super::Protocol;
+use super::HttpProtocol;
 use connection::{Connection, Standing};
 pub(crate) use site::Site;
 
@@ -40,11 +40,11 @@ pub struct Settings {
     /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
     /// Protocol.
-    pub protocol: Protocol,
+    pub protocol: HttpProtocol,
     /// Folder whose files are served.
     pub folder: PathBuf,
     /// Limits on the memory that clients can claim per connection; `body`: maximum size of a file, in octets.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// Maximum number of connections; one more closes the connection that has been idle longest. 0 means 1.
     pub max_connections: usize,
     /// Time that an idle connection is kept for another request, 10 s at least. Zero: it is closed with the response,

@@ -10,7 +10,7 @@ use http::{Request, Uri};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection, Endpoint};
 use rustls::version::TLS13;
-use thinair_http::{Limits, Response};
+use thinair_http::{HttpLimits, HttpResponse};
 use thinair_os::Signals;
 use thinair_os::clock::now;
 
@@ -38,7 +38,7 @@ pub struct Task<'t> {
     /// datagrams (0-RTT; RFC 9001, section 4.6).
     pub resumes: bool,
     /// Limits on the memory that the server can claim: octets of headers and of the body.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// Time limit of the whole transfer.
     pub limit: Duration,
     /// Signals that interrupt it.
@@ -101,7 +101,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Outcome {
     /// Response, with any status.
-    pub result: Result<Response, FetchError>,
+    pub result: Result<HttpResponse, FetchError>,
     /// Costs.
     pub report: Report,
 }
@@ -113,7 +113,7 @@ pub fn fetch(task: &Task<'_>) -> Outcome {
     Outcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
+fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
     let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
@@ -164,11 +164,11 @@ struct Client {
     address: SocketAddr,
     name: String,
     uri: Uri,
-    limits: Limits,
+    limits: HttpLimits,
 }
 
 impl Client {
-    fn run(self, resumes: bool) -> (Result<Response, FetchError>, Report) {
+    fn run(self, resumes: bool) -> (Result<HttpResponse, FetchError>, Report) {
         let mut report = Report { address: Some(self.address), ..Report::default() };
         let result = match runtime() {
             Ok(runtime) => runtime.block_on(async {
@@ -183,7 +183,7 @@ impl Client {
     }
 
     /// Opens a connection from a new port, and performs an exchange. The connection stays open for `stays` afterwards.
-    async fn exchange(&self, stays: Duration, report: &mut Report) -> Result<Response, FetchError> {
+    async fn exchange(&self, stays: Duration, report: &mut Report) -> Result<HttpResponse, FetchError> {
         let any = match self.address {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -220,7 +220,7 @@ impl Client {
         connection: &Connection,
         start: Instant,
         report: &mut Report,
-    ) -> Result<Response, FetchError> {
+    ) -> Result<HttpResponse, FetchError> {
         let (mut driver, mut requests) = h3::client::builder()
             .send_grease(false)
             .max_field_section_size(self.limits.head as u64)
@@ -246,7 +246,7 @@ impl Client {
                     piece.advance(len);
                 }
             }
-            Ok(Response { status: head.status().as_u16(), body })
+            Ok(HttpResponse { status: head.status().as_u16(), body })
         };
         let result = exchange.await;
         report.total = start.elapsed();

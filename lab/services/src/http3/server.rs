@@ -16,7 +16,7 @@ use http::Method;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, Incoming, TokioRuntime, VarInt};
 use rustls::version::TLS13;
-use thinair_http::{self as lean, Limits, Response, status};
+use thinair_http::{self as lean, HttpLimits, HttpResponse, status};
 use thinair_os::Signals;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -47,7 +47,7 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Limits on the memory that clients can claim per connection: octets of headers, streams; `body`: maximum size of
     /// a file, in octets.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// Maximum number of connections; one more is refused.
     pub max_connections: usize,
 }
@@ -88,7 +88,7 @@ pub struct Statistics {
 #[derive(Debug)]
 struct Shared {
     site: Site,
-    limits: Limits,
+    limits: HttpLimits,
     requests: AtomicU64,
     successes: AtomicU64,
     connections: AtomicU64,
@@ -188,7 +188,7 @@ impl Server {
 
 /// TLS 1.3, with one ticket per session, and early data: a replayed request (RFC 8470) gets a file that the attacker
 /// could request anyway.
-fn config(identity: Identity, limits: Limits) -> Result<quinn::ServerConfig, ServerError> {
+fn config(identity: Identity, limits: HttpLimits) -> Result<quinn::ServerConfig, ServerError> {
     let mut tls = rustls::ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth()
@@ -248,11 +248,11 @@ async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: &
     let (request, mut stream) = timeout(PATIENCE, request.resolve_request()).await.ok()?.ok()?;
     shared.requests.fetch_add(1, Ordering::Relaxed);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();
-    let respond = |method| shared.site.respond(&lean::Request { stream: 0, method, target });
-    let Response { status, body } = match *request.method() {
+    let respond = |method| shared.site.respond(&lean::HttpRequest { stream: 0, method, target });
+    let HttpResponse { status, body } = match *request.method() {
         Method::GET => respond(lean::Method::Get),
-        Method::HEAD => Response { body: Vec::new(), ..respond(lean::Method::Head) },
-        _ => Response::empty(status::METHOD_NOT_ALLOWED),
+        Method::HEAD => HttpResponse { body: Vec::new(), ..respond(lean::Method::Head) },
+        _ => HttpResponse::empty(status::METHOD_NOT_ALLOWED),
     };
     shared.successes.fetch_add(u64::from((200..300).contains(&status)), Ordering::Relaxed);
     let head = http::Response::builder().status(status).body(()).ok()?;

@@ -29,7 +29,7 @@ mod tests;
 use core::time::Duration;
 
 use thinair_coap::{Config, Request, Response, number};
-use thinair_http::{Limits, Protocol, Target};
+use thinair_http::{HttpLimits, HttpProtocol, Target};
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
@@ -71,12 +71,12 @@ pub enum Service {
 }
 
 impl Service {
-    const fn protocol(self) -> Option<Protocol> {
+    const fn protocol(self) -> Option<HttpProtocol> {
         match self {
             Self::Coap | Self::CoapTcp => None,
-            Self::Http => Some(Protocol::Http),
-            Self::IotHttp => Some(Protocol::IotHttp),
-            Self::IotSpdy => Some(Protocol::IotSpdy),
+            Self::Http => Some(HttpProtocol::Http),
+            Self::IotHttp => Some(HttpProtocol::IotHttp),
+            Self::IotSpdy => Some(HttpProtocol::IotSpdy),
         }
     }
 }
@@ -239,7 +239,7 @@ impl Fetch {
             let serves = serves.stepping(choices(2));
             return Some([Party::CoapClient(Box::new(asks)), Party::CoapServer(Box::new(serves))]);
         };
-        let (path, limits) = (self.path(), Limits { body: self.octets, ..Limits::default() });
+        let (path, limits) = (self.path(), HttpLimits { body: self.octets, ..HttpLimits::default() });
         let (target, lasts) = (Target { host: &self.host, path: &path }, self.close == Close::Never);
         let asks =
             if lasts { protocol.lasting_client(target, limits) } else { protocol.client(target, limits) };
@@ -268,7 +268,7 @@ impl Fetch {
     }
 
     fn is_fast(&self) -> bool {
-        self.service.protocol().is_some_and(Protocol::is_fast)
+        self.service.protocol().is_some_and(HttpProtocol::is_fast)
     }
 
     fn manners(&self) -> Manners {

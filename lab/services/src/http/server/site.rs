@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use thinair_http::{Request, Response, status};
+use thinair_http::{HttpRequest, HttpResponse, status};
 use thinair_os::folder::Folder;
 
 use thinair_services::file::{self, Refusal};
@@ -22,10 +22,10 @@ impl Site {
     }
 
     /// Responds with a whole file; 404 for a folder.
-    pub(crate) fn respond(&self, request: &Request) -> Response {
+    pub(crate) fn respond(&self, request: &HttpRequest) -> HttpResponse {
         match self.content(&request.target) {
-            Ok(body) => Response { status: status::OK, body },
-            Err(status) => Response::empty(status),
+            Ok(body) => HttpResponse { status: status::OK, body },
+            Err(status) => HttpResponse::empty(status),
         }
     }
 
@@ -88,11 +88,11 @@ mod tests {
         std::os::unix::fs::symlink("../secret", root.join("link")).unwrap();
         let site = Site::open(&root, 100).unwrap();
         let ask = |target: &str| {
-            let request = Request { stream: 0, method: Method::Get, target: target.to_owned() };
+            let request = HttpRequest { stream: 0, method: Method::Get, target: target.to_owned() };
             site.respond(&request)
         };
         for target in ["/below/a%20file", "/below/a%20file?x=/../y"] {
-            assert_eq!(ask(target), Response { status: 200, body: b"content".to_vec() }, "{target}");
+            assert_eq!(ask(target), HttpResponse { status: 200, body: b"content".to_vec() }, "{target}");
         }
         for (target, status) in [
             ("/../secret", 404),
@@ -112,7 +112,7 @@ mod tests {
             ("/a%+1", 400),
             ("/long", 500),
         ] {
-            assert_eq!(ask(target), Response::empty(status), "{target}");
+            assert_eq!(ask(target), HttpResponse::empty(status), "{target}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use thinair_http::{ClientEngine, Response, ServerEngine, Target};
+use thinair_http::{ClientEngine, HttpResponse, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
 use super::Close;
@@ -216,7 +216,7 @@ impl Host for Server {
             self.engine.handle_end();
         }
         while let Some(request) = self.engine.poll_request() {
-            self.engine.respond(request.stream, Response { status: 200, body: self.object.clone() });
+            self.engine.respond(request.stream, HttpResponse { status: 200, body: self.object.clone() });
         }
         let taken = self.wire.connection.write(now, self.engine.output());
         self.engine.sent(taken);
