@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// Protocol that carries an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Service {
+pub(crate) enum ServiceName {
     /// CoAP over UDP (RFC 7252)
     Coap,
     /// CoAP over TCP (RFC 8323)
@@ -19,7 +19,7 @@ pub(crate) enum Service {
     Http3,
 }
 
-impl Service {
+impl ServiceName {
     /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -29,12 +29,12 @@ const SERVICES: [(&str, &str); 5] = [
 ];
 
 /// Server, which ends with the test.
-struct Server {
+struct TestServer {
     child: Child,
     address: SocketAddr,
 }
 
-impl Server {
+impl TestServer {
     fn start(service: &str, folder: &TempDir, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
             .args(["serve", "--service", service, "--bind", "0", "--json"])
@@ -78,7 +78,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -117,7 +117,7 @@ fn told(output: &Output) -> String {
 fn objects_come_as_they_are_by_every_service() {
     let folder = folder();
     for (service, scheme) in SERVICES {
-        let mut server = Server::start(service, &folder, &[]);
+        let mut server = TestServer::start(service, &folder, &[]);
         let url = |path: &str| format!("{scheme}://{}/{path}", server.address);
         for (path, object) in [("10", b"0123456789".to_vec()), ("empty", Vec::new()), ("large", large())] {
             let output = fetch(service, &url(path), &[]);
@@ -149,7 +149,7 @@ fn objects_come_as_they_are_by_every_service() {
 #[test]
 fn other_methods_are_answered_with_those_that_there_are() {
     let folder = folder();
-    let mut server = Server::start("http", &folder, &[]);
+    let mut server = TestServer::start("http", &folder, &[]);
     for request in [
         "POST /10 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
         "PUT /10 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
@@ -165,7 +165,7 @@ fn other_methods_are_answered_with_those_that_there_are() {
 #[test]
 fn the_code_of_a_response_is_printed_once() {
     let folder = folder();
-    let server = Server::start("coap", &folder, &[]);
+    let server = TestServer::start("coap", &folder, &[]);
     let uri = format!("coap://{}/missing", server.address);
     for (command, options) in [
         ("get", &[][..]),
@@ -188,7 +188,7 @@ fn the_code_of_a_response_is_printed_once() {
 fn streams_can_end_in_other_ways() {
     let folder = folder();
     for service in ["http", "iot-http", "iot-spdy"] {
-        let server = Server::start(service, &folder, &[]);
+        let server = TestServer::start(service, &folder, &[]);
         for options in [&["--close", "request"][..], &["--close", "reset"], &["--quick-ack"]] {
             for (path, len) in [("10", 10), ("large", 700_000)] {
                 let output = fetch(service, &format!("http://{}/{path}", server.address), options);
@@ -201,7 +201,7 @@ fn streams_can_end_in_other_ways() {
 #[test]
 fn what_cannot_be_done_is_said() {
     let folder = folder();
-    let server = Server::start("http", &folder, &[]);
+    let server = TestServer::start("http", &folder, &[]);
     let url = format!("http://{}/10", server.address);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (service, url, options, code, words) in [
@@ -279,7 +279,7 @@ fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
 #[test]
 fn no_path_leads_out_and_what_is_no_request_is_refused() {
     let folder = folder();
-    let server = Server::start("http", &folder, &["--keep", "0s"]);
+    let server = TestServer::start("http", &folder, &["--keep", "0s"]);
     for (request, status) in [
         ("GET /10 HTTP/1.1\r\nHost: h\r\n\r\n", "200"),
         ("GET /../secret HTTP/1.1\r\nHost: h\r\n\r\n", "404"),
@@ -307,7 +307,7 @@ fn no_path_leads_out_and_what_is_no_request_is_refused() {
 fn those_who_say_nothing_do_not_keep_others_away() {
     let folder = folder();
     for service in ["http", "iot-spdy"] {
-        let mut server = Server::start(service, &folder, &["--max-connections", "8"]);
+        let mut server = TestServer::start(service, &folder, &["--max-connections", "8"]);
         let silent: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
         let output = fetch(service, &format!("http://{}/10", server.address), &[]);
         assert_eq!(output.stdout, b"0123456789", "{}", told(&output));
@@ -315,7 +315,7 @@ fn those_who_say_nothing_do_not_keep_others_away() {
         assert!(done["displaced"].as_u64().unwrap() >= 1, "{done}");
         drop(silent);
     }
-    let server = Server::start("iot-http", &folder, &[]);
+    let server = TestServer::start("iot-http", &folder, &[]);
     let mut slow = server.connect();
     slow.set_nodelay(true).unwrap();
     for octet in b"GET /10 HTTP/1.0\r\n\r\n" {
@@ -330,7 +330,7 @@ fn those_who_say_nothing_do_not_keep_others_away() {
 #[test]
 fn a_connection_has_several_requests_if_it_is_kept() {
     let folder = folder();
-    let mut server = Server::start("http", &folder, &["--keep", "1min"]);
+    let mut server = TestServer::start("http", &folder, &["--keep", "1min"]);
     let two =
         b"GET /10 HTTP/1.1\r\nHost: h\r\n\r\nGET /empty HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = String::from_utf8(server.ask(two)).unwrap();

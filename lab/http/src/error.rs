@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::spdy::{SpdyFrameError, HeaderBlockError};
+use crate::spdy::{HeaderBlockError, SpdyFrameError};
 
 /// Reason to close a connection or to reject a request. Each variant names the side that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

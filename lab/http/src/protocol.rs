@@ -42,7 +42,11 @@ impl HttpProtocol {
     ///
     /// # Errors
     /// [`Error::Target`]; [`Error::NoOther`] for IoT-HTTP, where the end of the connection ends the object.
-    pub fn lasting_client(self, target: Target<'_>, limits: HttpLimits) -> Result<Box<dyn ClientEngine>, HttpError> {
+    pub fn lasting_client(
+        self,
+        target: Target<'_>,
+        limits: HttpLimits,
+    ) -> Result<Box<dyn ClientEngine>, HttpError> {
         match self {
             Self::Http => Ok(Box::new(http1::Http1Client::lasting(target, limits)?)),
             Self::IotHttp => Err(HttpError::NoOther),

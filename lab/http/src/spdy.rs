@@ -16,7 +16,7 @@ mod tests;
 
 pub use client::SpdyClient;
 pub use dictionary::DICTIONARY;
-pub use frame::{Control, SpdyFrameError, Reset};
+pub use frame::{Control, Reset, SpdyFrameError};
 pub use header_block::{HeaderBlockError, HeaderBlocks, HeaderList, uncompressed};
 pub use server::SpdyServer;
 

@@ -7,9 +7,9 @@ mod client;
 mod server;
 mod url;
 
-pub use client::{Acknowledgment, Close, FetchError, Outcome, Report, Task, fetch};
+pub use client::{Acknowledgment, Close, FetchError, FetchOutcome, FetchReport, FetchTask, fetch};
 #[cfg(feature = "http3")]
-pub(crate) use server::Site;
-pub use server::{Server, Settings, Statistics};
+pub(crate) use server::ServedFolder;
+pub use server::{HttpServer, HttpServerSettings, HttpServerStatistics};
 pub use thinair_http::HttpProtocol;
 pub use url::{Url, UrlError};

@@ -9,9 +9,9 @@ mod certificate;
 mod client;
 mod server;
 
-pub use certificate::{Identity, IdentityError, Trust};
-pub use client::{FetchError, Outcome, Report, Task, fetch};
-pub use server::{Server, ServerError, Settings, Statistics};
+pub use certificate::{IdentityError, ServerIdentity, Trust};
+pub use client::{FetchError, Http3Outcome, Http3Report, Http3Task, fetch};
+pub use server::{Http3Server, Http3ServerSettings, Http3ServerStatistics, ServerError};
 
 use std::sync::Arc;
 

@@ -5,28 +5,28 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use thinair_http::{HttpLimits, HttpResponse, status};
-use thinair_http_services::http::{self, FetchError, HttpProtocol, Report, Task, Url, UrlError};
+use thinair_http_services::http::{self, FetchError, FetchReport, FetchTask, HttpProtocol, Url, UrlError};
 use thinair_os::Signals;
 
 use super::output::{Facts, Fetched, seconds, show};
-use super::{Arguments, Close};
+use super::{CloseArgument, FetchArguments};
 use thinair_cli::usage::Usage;
 
 /// Time limit of the handshake with one address: five SYNs, on most systems.
 const CONNECT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(arguments: &Arguments, protocol: HttpProtocol) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments, protocol: HttpProtocol) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));
     let url: Url = arguments.url.parse().map_err(refused)?;
     let signals = Signals::take()?;
     let close = match arguments.close {
-        Close::Response => http::Close::Response,
-        Close::Request => http::Close::Request,
-        Close::Reset => http::Close::Reset,
+        CloseArgument::Response => http::Close::Response,
+        CloseArgument::Request => http::Close::Request,
+        CloseArgument::Reset => http::Close::Reset,
     };
     let acknowledgment =
         if arguments.quick_ack { http::Acknowledgment::AtOnce } else { http::Acknowledgment::Held };
-    let task = Task {
+    let task = FetchTask {
         url: &url,
         protocol,
         close,
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, protocol: HttpProtocol) -> anyhow::Resu
 
 /// Shows a response of any HTTP version, or the reason that there is none.
 pub(super) fn show_response(
-    arguments: &Arguments,
+    arguments: &FetchArguments,
     result: &Result<HttpResponse, String>,
     facts: Facts,
 ) -> anyhow::Result<ExitCode> {
@@ -63,7 +63,7 @@ pub(super) fn show_response(
     show(arguments, &fetched)
 }
 
-fn facts(report: &Report) -> Facts {
+fn facts(report: &FetchReport) -> Facts {
     Facts {
         address: report.address.map(|address| address.to_string()),
         seconds: seconds(report.total),

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use thinair_http::HttpLimits;
 use thinair_http_services::http::{self, Url, UrlError};
-use thinair_http_services::http3::{self, FetchError, Report, Task, Trust};
+use thinair_http_services::http3::{self, FetchError, Http3Report, Http3Task, Trust};
 use thinair_os::Signals;
 
-use super::Arguments;
+use super::FetchArguments;
 use super::http::show_response;
 use super::output::{Facts, seconds};
 use thinair_cli::usage::Usage;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));
     let url = Url::secure(&arguments.url).map_err(refused)?;
     let trusted = arguments.trust_certificate.as_deref().ok_or_else(|| {
@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     let trust = Trust::read(trusted).context("--trust-certificate")?;
     let signals = Signals::take()?;
-    let outcome = http3::fetch(&Task {
+    let outcome = http3::fetch(&Http3Task {
         url: &url,
         trust: &trust,
         resumes: arguments.resume,
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     show_response(arguments, &result, facts)
 }
 
-fn facts(report: &Report) -> Facts {
+fn facts(report: &Http3Report) -> Facts {
     Facts {
         address: report.address.map(|address| address.to_string()),
         seconds: seconds(report.total),

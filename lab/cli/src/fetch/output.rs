@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::Arguments;
+use super::FetchArguments;
 use thinair_cli::base64::base64;
 
 /// Result of a transfer, for every protocol.
@@ -65,7 +65,7 @@ pub(super) fn seconds(time: Duration) -> f64 {
 }
 
 /// Shows the result. Returns the exit code.
-pub(super) fn show(arguments: &Arguments, fetched: &Fetched<'_>) -> anyhow::Result<ExitCode> {
+pub(super) fn show(arguments: &FetchArguments, fetched: &Fetched<'_>) -> anyhow::Result<ExitCode> {
     let body = fetched.body;
     if let (Some(path), true) = (&arguments.output, fetched.is_success) {
         std::fs::write(path, body).with_context(|| format!("cannot write {}", path.display()))?;

@@ -16,7 +16,7 @@ const SCHEMA: &str = "thinair.lab/1";
 const PLAIN_WIDTH: usize = 160;
 
 #[derive(Args, Debug)]
-pub(super) struct Output {
+pub(super) struct ResultFormat {
     /// Print every figure as JSON (thinair.lab/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -25,7 +25,7 @@ pub(super) struct Output {
     html: Option<PathBuf>,
 }
 
-pub(super) fn show(output: &Output, title: &str, results: &Results) -> anyhow::Result<()> {
+pub(super) fn show(output: &ResultFormat, title: &str, results: &Results) -> anyhow::Result<()> {
     if output.json {
         print(&(serde_json::to_string_pretty(&to_json(title, results))? + "\n"))?;
     } else {

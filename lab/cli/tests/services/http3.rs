@@ -3,9 +3,9 @@
 use super::*;
 
 /// Starts a server with a generated certificate. Returns the certificate's path, too.
-fn start(folder: &TempDir, name: &str) -> (Server, String) {
+fn start(folder: &TempDir, name: &str) -> (TestServer, String) {
     let certificate = folder.path().join(name).display().to_string();
-    (Server::start("http3", folder, &["--save-certificate", &certificate]), certificate)
+    (TestServer::start("http3", folder, &["--save-certificate", &certificate]), certificate)
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_certificate_that_the_server_is_given_must_have_its_address_in_it() {
             return;
         };
         assert!(made.status.success(), "{}", told(&made));
-        let server = Server::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
+        let server = TestServer::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
         let url = format!("https://{}/10", server.address);
         let output = fetch("http3", &url, &["--trust-certificate", &certificate]);
         assert_eq!(output.status.success(), is_right, "{}", told(&output));

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::bits::Bits;
-use super::code::{HuffmanCode, DISTANCES, END, LITERALS};
+use super::code::{DISTANCES, END, HuffmanCode, LITERALS};
 use super::parse::{Codes, Matches, ParseStep};
 
 /// Order in which the lengths of the code length codes are written.
@@ -82,13 +82,17 @@ fn measured(steps: &[ParseStep]) -> Codes {
             distances[distance.number] += 1;
         }
     }
-    Codes { literals: HuffmanCode::of_counts(&literals, 15), distances: HuffmanCode::of_counts(&distances, 15) }
+    Codes {
+        literals: HuffmanCode::of_counts(&literals, 15),
+        distances: HuffmanCode::of_counts(&distances, 15),
+    }
 }
 
 impl EncodedCodes {
     fn of(codes: &Codes) -> Self {
-        let used =
-            |code: &HuffmanCode| code.lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+        let used = |code: &HuffmanCode| {
+            code.lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1)
+        };
         let (literals, distances) = (used(&codes.literals).max(257), used(&codes.distances).max(1));
         let lengths: Vec<u8> =
             [&codes.literals.lengths[..literals], &codes.distances.lengths[..distances]].concat();

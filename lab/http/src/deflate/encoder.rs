@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::adler_32;
 use super::bits::Bits;
-use super::code::{HuffmanCode, END, Symbol};
+use super::code::{END, HuffmanCode, Symbol};
 use super::dynamic::Dynamic;
 use super::parse::{Codes, Matches, ParseStep};
 

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::code::{HuffmanCode, END, LEAST, MOST, Symbol, distance_symbol, length_symbol};
+use super::code::{END, HuffmanCode, LEAST, MOST, Symbol, distance_symbol, length_symbol};
 
 /// A literal, or a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

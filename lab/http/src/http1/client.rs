@@ -95,7 +95,8 @@ impl Http1Client {
         if let ClientState::Body(status, body) = &self.state
             && body.is_complete()
         {
-            self.state = ClientState::Complete(HttpResponse { status: *status, body: body.clone().into_octets() });
+            self.state =
+                ClientState::Complete(HttpResponse { status: *status, body: body.clone().into_octets() });
         }
     }
 }

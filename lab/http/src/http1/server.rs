@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{HeadForm, head};
 use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{HttpLimits, Method, HttpRequest, HttpResponse, ServerEngine};
+use crate::{HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine};
 
 /// Server side of one connection; responses follow the order of the requests.
 #[derive(Clone, Debug)]

@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::{Http1Client, HeadForm, Http1Server};
-use crate::{ClientEngine as _, HttpError, HttpLimits, Method, HttpResponse, ServerEngine as _, Target, status};
+use super::{HeadForm, Http1Client, Http1Server};
+use crate::{
+    ClientEngine as _, HttpError, HttpLimits, HttpResponse, Method, ServerEngine as _, Target, status,
+};
 
 const TARGET: Target<'_> = Target { host: "10.9.0.2:8080", path: "/10" };
 
@@ -143,7 +145,8 @@ fn what_is_no_request_is_answered_once_and_closed() {
 
 #[test]
 fn a_head_that_never_ends_is_not_kept() {
-    let mut server = Http1Server::new(HeadForm::Reduced, false, HttpLimits { head: 100, ..HttpLimits::default() });
+    let mut server =
+        Http1Server::new(HeadForm::Reduced, false, HttpLimits { head: 100, ..HttpLimits::default() });
     server.handle_input(b"GET / HTTP/1.0\r\n");
     while server.wants_input() && !server.is_closing() {
         server.handle_input(b"A: b\r\n");
@@ -216,7 +219,10 @@ fn a_target_cannot_break_a_line() {
         [("h", "/a b"), ("h", "/\r\nA: b"), ("h\n", "/"), ("", "/"), ("h", "a"), ("h", "/\u{fc}")]
     {
         let target = Target { host, path };
-        assert_eq!(Http1Client::new(HeadForm::Reduced, target, HttpLimits::default()).unwrap_err(), HttpError::Target);
+        assert_eq!(
+            Http1Client::new(HeadForm::Reduced, target, HttpLimits::default()).unwrap_err(),
+            HttpError::Target
+        );
     }
 }
 

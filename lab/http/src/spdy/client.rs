@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::WINDOW;
 use super::frame::{Control, Reset};
 use super::header_block::{HeaderBlocks, HeaderList};
-use super::reader::{ReceivedFrame, FrameReader};
+use super::reader::{FrameReader, ReceivedFrame};
 use crate::deflate::Flush;
 use crate::outbox::SendBuffer;
 use crate::{ClientEngine, HttpError, HttpLimits, HttpResponse, Target};

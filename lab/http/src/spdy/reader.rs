@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::frame::{Control, SpdyFrameError, HEAD, FrameHead};
+use super::frame::{Control, FrameHead, HEAD, SpdyFrameError};
 
 /// Received frame.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use super::WINDOW;
 use super::frame::{Control, INITIAL_WINDOW_SIZE, LONGEST, Reset, write_data};
 use super::header_block::{HeaderBlocks, HeaderList};
-use super::reader::{ReceivedFrame, FrameReader};
+use super::reader::{FrameReader, ReceivedFrame};
 use crate::deflate::Flush;
 use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{HttpError, HttpLimits, Method, HttpRequest, HttpResponse, ServerEngine};
+use crate::{HttpError, HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine};
 
 /// Size of the unsent responses, in octets, above which no further request is returned.
 const ENOUGH: usize = 65_536;

@@ -6,10 +6,12 @@ use proptest::prelude::*;
 
 use super::frame::{Control, Reset, write_data};
 use super::header_block::HeaderBlocks;
-use super::reader::{ReceivedFrame, FrameReader};
+use super::reader::{FrameReader, ReceivedFrame};
 use super::{SpdyClient, SpdyServer};
 use crate::deflate::Flush;
-use crate::{ClientEngine as _, HttpError, HttpLimits, Method, HttpRequest, HttpResponse, ServerEngine as _, Target};
+use crate::{
+    ClientEngine as _, HttpError, HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine as _, Target,
+};
 
 fn client(host: &str, path: &str) -> SpdyClient {
     SpdyClient::new(Target { host, path }, Flush::Least, HttpLimits::default()).unwrap()
@@ -63,7 +65,11 @@ fn a_client_asks_for_others_on_the_same_connection() {
     let mut client = client("192.0.2.1", "/10");
     let mut lengths = Vec::new();
     for number in 0..20_u8 {
-        assert_eq!(client.ask(Target { host: "a", path: "/" }), Err(HttpError::NoOther), "nothing has come yet");
+        assert_eq!(
+            client.ask(Target { host: "a", path: "/" }),
+            Err(HttpError::NoOther),
+            "nothing has come yet"
+        );
         let request = client.output().to_vec();
         lengths.push(request.len());
         client.sent(request.len());
@@ -92,7 +98,8 @@ fn a_client_asks_for_others_on_the_same_connection() {
 fn five_headers_and_their_frame_are_71_octets() {
     assert_eq!(client("a", "/10").output().len(), 71);
     assert_eq!(client("10.9.0.2:8080", "/10").output().len(), 83);
-    let sync = SpdyClient::new(Target { host: "a", path: "/10" }, Flush::Sync, HttpLimits::default()).unwrap();
+    let sync =
+        SpdyClient::new(Target { host: "a", path: "/10" }, Flush::Sync, HttpLimits::default()).unwrap();
     assert_eq!(sync.output().len(), 77);
 }
 

@@ -20,7 +20,7 @@ const READ: usize = 16_384;
 
 /// Object to fetch, and the options of the transfer.
 #[derive(Debug)]
-pub struct Task<'t> {
+pub struct FetchTask<'t> {
     /// Object.
     pub url: &'t Url,
     /// Protocol.
@@ -95,7 +95,7 @@ impl From<ResolveError> for FetchError {
 
 /// Costs of a transfer. Times begin with the SYN to the address that accepted the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct FetchReport {
     /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
     /// Time until the addresses of the host were resolved, since the start.
@@ -116,22 +116,22 @@ pub struct Report {
 
 /// Result of a transfer, and its costs.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct FetchOutcome {
     /// Response, with any status.
     pub result: Result<HttpResponse, FetchError>,
     /// Costs.
-    pub report: Report,
+    pub report: FetchReport,
 }
 
 /// Fetches an object. Tries the addresses of the host in their order, the next one if one does not accept the
 /// connection.
-pub fn fetch(task: &Task<'_>) -> Outcome {
-    let mut report = Report::default();
+pub fn fetch(task: &FetchTask<'_>) -> FetchOutcome {
+    let mut report = FetchReport::default();
     let result = try_all(task, &mut report);
-    Outcome { result, report }
+    FetchOutcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
+fn try_all(task: &FetchTask<'_>, report: &mut FetchReport) -> Result<HttpResponse, FetchError> {
     let start = now();
     // Rejects an invalid target before any connection.
     task.protocol.client(task.url.target(), task.limits)?;
@@ -141,9 +141,9 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchEr
     let last = addresses.len().saturating_sub(1);
     for (index, address) in addresses.into_iter().enumerate() {
         let start = now();
-        *report = Report { address: Some(address), resolved: report.resolved, ..Report::default() };
+        *report = FetchReport { address: Some(address), resolved: report.resolved, ..FetchReport::default() };
         let engine = task.protocol.client(task.url.target(), task.limits)?;
-        let result = Exchange::open(task, engine, address, start, &mut waiting, report)
+        let result = HttpExchange::open(task, engine, address, start, &mut waiting, report)
             .and_then(|exchange| exchange.run(&mut waiting, report));
         if result.is_err() {
             report.total = now().since(start);
@@ -157,8 +157,8 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchEr
 }
 
 /// Connection, and the exchange on it.
-struct Exchange<'t> {
-    task: &'t Task<'t>,
+struct HttpExchange<'t> {
+    task: &'t FetchTask<'t>,
     engine: Box<dyn ClientEngine>,
     address: SocketAddr,
     stream: TcpStream,
@@ -167,15 +167,15 @@ struct Exchange<'t> {
     shut: bool,
 }
 
-impl<'t> Exchange<'t> {
+impl<'t> HttpExchange<'t> {
     /// Opens a connection, and waits for the handshake.
     fn open(
-        task: &'t Task<'t>,
+        task: &'t FetchTask<'t>,
         mut engine: Box<dyn ClientEngine>,
         address: SocketAddr,
         start: Instant,
         waiting: &mut Waiting<'_>,
-        report: &mut Report,
+        report: &mut FetchReport,
     ) -> Result<Self, FetchError> {
         let refused = |why: &thinair_os::Error| FetchError::Connect(address, why.kind().into());
         let stream = if task.protocol.is_fast() {
@@ -205,7 +205,11 @@ impl<'t> Exchange<'t> {
         Ok(Self { task, engine, address, stream, start, shut: false })
     }
 
-    fn run(mut self, waiting: &mut Waiting<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
+    fn run(
+        mut self,
+        waiting: &mut Waiting<'_>,
+        report: &mut FetchReport,
+    ) -> Result<HttpResponse, FetchError> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
@@ -241,7 +245,7 @@ impl<'t> Exchange<'t> {
         Ok(response)
     }
 
-    fn send(&mut self, report: &mut Report) -> Result<(), FetchError> {
+    fn send(&mut self, report: &mut FetchReport) -> Result<(), FetchError> {
         if self.shut {
             // The server accepts no more, or needs no more WINDOW_UPDATE.
             let octets = self.engine.output().len();

@@ -18,8 +18,8 @@ use thinair_os::{EventLoop, Signal, Signals, clock, tcp};
 use thinair_wire::time::Instant;
 
 use super::HttpProtocol;
-use connection::{Connection, Standing};
-pub(crate) use site::Site;
+use connection::{ConnectionProgress, ServerConnection};
+pub(crate) use site::ServedFolder;
 
 /// Event tokens of signals and the listener; those of connections count from 0.
 const SIGNALS: u64 = u64::MAX - 1;
@@ -36,7 +36,7 @@ const NO_ROOM: Duration = Duration::from_millis(200);
 
 /// Configuration of a server.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HttpServerSettings {
     /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
     /// Protocol.
@@ -55,7 +55,7 @@ pub struct Settings {
 /// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
+pub struct HttpServerStatistics {
     /// Complete requests.
     pub requests: u64,
     /// Responses of class 2.
@@ -74,9 +74,9 @@ pub struct Statistics {
 
 /// Server. [`run`](Self::run) serves until the process receives a signal.
 #[derive(Debug)]
-pub struct Server {
-    settings: Settings,
-    site: Site,
+pub struct HttpServer {
+    settings: HttpServerSettings,
+    site: ServedFolder,
     address: SocketAddr,
     listener: TcpListener,
     is_listening: bool,
@@ -84,19 +84,19 @@ pub struct Server {
     listens_at: Option<Instant>,
     events: EventLoop,
     signals: Signals,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, ServerConnection>,
     next: u64,
-    statistics: Statistics,
+    statistics: HttpServerStatistics,
 }
 
-impl Server {
+impl HttpServer {
     /// Listens. **Call it before any other thread starts:** it blocks signals.
     ///
     /// # Errors
     /// The address does not exist here or is in use, or the folder cannot be read.
-    pub fn open(settings: Settings) -> Result<Self, thinair_os::Error> {
+    pub fn open(settings: HttpServerSettings) -> Result<Self, thinair_os::Error> {
         let signals = Signals::take()?;
-        let site = Site::open(&settings.folder, settings.limits.body)?;
+        let site = ServedFolder::open(&settings.folder, settings.limits.body)?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
         let listener = tcp::listen(settings.listen)?;
@@ -116,7 +116,7 @@ impl Server {
             signals,
             connections: BTreeMap::new(),
             next: 0,
-            statistics: Statistics::default(),
+            statistics: HttpServerStatistics::default(),
         })
     }
 
@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// Counters so far.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> HttpServerStatistics {
         self.statistics
     }
 
@@ -155,11 +155,12 @@ impl Server {
                     number => self.turn(now, number, &mut room)?,
                 }
             }
-            let is_due =
-                |(number, connection): (&u64, &Connection)| (connection.due() <= now).then_some(*number);
+            let is_due = |(number, connection): (&u64, &ServerConnection)| {
+                (connection.due() <= now).then_some(*number)
+            };
             for number in self.connections.iter().filter_map(is_due).collect::<Vec<_>>() {
                 self.statistics.too_slow +=
-                    u64::from(!self.connections.get(&number).is_some_and(Connection::is_idle));
+                    u64::from(!self.connections.get(&number).is_some_and(ServerConnection::is_idle));
                 self.connections.remove(&number);
             }
             if self.listens_at.is_some_and(|at| at <= now) && !self.is_listening {
@@ -194,11 +195,11 @@ impl Server {
                 self.connections.remove(&number);
                 self.statistics.displaced += 1;
             }
-            let Settings { protocol, keep, limits, .. } = self.settings;
+            let HttpServerSettings { protocol, keep, limits, .. } = self.settings;
             let engine = protocol.server(!keep.is_zero(), limits);
             let number = self.next;
             self.next += 1;
-            let connection = Connection::open(stream, engine, number, keep, now);
+            let connection = ServerConnection::open(stream, engine, number, keep, now);
             self.connections.insert(number, connection);
             self.statistics.connections += 1;
             self.turn(now, number, room)?;
@@ -209,7 +210,7 @@ impl Server {
     fn turn(&mut self, now: Instant, number: u64, room: &mut [u8]) -> Result<(), thinair_os::Error> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         let standing = connection.turn(now, &self.site, room, &mut self.statistics);
-        if standing == Standing::Over {
+        if standing == ConnectionProgress::Over {
             self.connections.remove(&number);
             return Ok(());
         }

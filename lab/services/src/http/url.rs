@@ -8,12 +8,12 @@ use thinair_http::Target;
 
 /// Scheme of a URL, which determines its default port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
+enum UrlScheme {
     Http,
     Https,
 }
 
-impl Scheme {
+impl UrlScheme {
     const fn begin(self) -> &'static str {
         match self {
             Self::Http => "http://",
@@ -36,7 +36,7 @@ pub struct Url {
     pub host: Host,
     /// TCP port; UDP port in HTTP/3.
     pub port: u16,
-    scheme: Scheme,
+    scheme: UrlScheme,
     /// Host and port, as written.
     authority: String,
     /// Path and query, from the slash on.
@@ -72,15 +72,15 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        if behind(text, Scheme::Https).is_some() {
+        if behind(text, UrlScheme::Https).is_some() {
             return Err(UrlError::NeedsTls);
         }
-        Self::behind(behind(text, Scheme::Http).ok_or(UrlError::Scheme)?, Scheme::Http)
+        Self::behind(behind(text, UrlScheme::Http).ok_or(UrlError::Scheme)?, UrlScheme::Http)
     }
 }
 
 /// Text after the scheme, if the URL has it.
-fn behind(text: &str, scheme: Scheme) -> Option<&str> {
+fn behind(text: &str, scheme: UrlScheme) -> Option<&str> {
     let (start, rest) = text.split_at_checked(scheme.begin().len())?;
     start.eq_ignore_ascii_case(scheme.begin()).then_some(rest)
 }
@@ -91,10 +91,10 @@ impl Url {
     /// # Errors
     /// The text is not one.
     pub fn secure(text: &str) -> Result<Self, UrlError> {
-        Self::behind(behind(text, Scheme::Https).ok_or(UrlError::NotSecure)?, Scheme::Https)
+        Self::behind(behind(text, UrlScheme::Https).ok_or(UrlError::NotSecure)?, UrlScheme::Https)
     }
 
-    fn behind(rest: &str, scheme: Scheme) -> Result<Self, UrlError> {
+    fn behind(rest: &str, scheme: UrlScheme) -> Result<Self, UrlError> {
         // The fragment is for the client's use only.
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());

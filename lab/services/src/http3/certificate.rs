@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// Certificate chain, and its private key.
 #[derive(Debug)]
-pub struct Identity {
+pub struct ServerIdentity {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
 }
@@ -53,7 +53,7 @@ pub enum IdentityError {
     Mismatch(#[from] rustls::Error),
 }
 
-impl Identity {
+impl ServerIdentity {
     /// Reads files in PEM: the server's certificate first, then its issuers.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ const END: Duration = Duration::from_secs(1);
 
 /// Object to fetch, and the options of the transfer.
 #[derive(Debug)]
-pub struct Task<'t> {
+pub struct Http3Task<'t> {
     /// Object: [`Url::secure`].
     pub url: &'t Url,
     /// Trusted certificates.
@@ -80,7 +80,7 @@ pub enum FetchError {
 
 /// Costs of a transfer. Times begin with the attempt to connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct Http3Report {
     /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
     /// Time until the handshake was complete; `None` if the request was sent before.
@@ -99,27 +99,27 @@ pub struct Report {
 
 /// Result of a transfer, and its costs.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Http3Outcome {
     /// Response, with any status.
     pub result: Result<HttpResponse, FetchError>,
     /// Costs.
-    pub report: Report,
+    pub report: Http3Report,
 }
 
 /// Fetches an object. Tries the addresses of the host in their order, the next one if there is no connection.
-pub fn fetch(task: &Task<'_>) -> Outcome {
-    let mut report = Report::default();
+pub fn fetch(task: &Http3Task<'_>) -> Http3Outcome {
+    let mut report = Http3Report::default();
     let result = try_all(task, &mut report);
-    Outcome { result, report }
+    Http3Outcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchError> {
+fn try_all(task: &Http3Task<'_>, report: &mut Http3Report) -> Result<HttpResponse, FetchError> {
     let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
     let last = addresses.len().saturating_sub(1);
     for (index, address) in addresses.into_iter().enumerate() {
-        let client = Client {
+        let client = ClientThread {
             config: config.clone(),
             address,
             name: task.url.host.to_string().trim_matches(['[', ']']).to_owned(),
@@ -127,7 +127,7 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<HttpResponse, FetchEr
             limits: task.limits,
         };
         let resumes = task.resumes;
-        *report = Report { address: Some(address), ..Report::default() };
+        *report = Http3Report { address: Some(address), ..Http3Report::default() };
         // The time limit ends it in any case.
         let done = waiting.elsewhere(move || client.run(resumes)).map_err(Common::from)?;
         match done {
@@ -159,7 +159,7 @@ fn config(trust: &Trust) -> Result<quinn::ClientConfig, FetchError> {
 }
 
 /// Client, on a thread of its own.
-struct Client {
+struct ClientThread {
     config: quinn::ClientConfig,
     address: SocketAddr,
     name: String,
@@ -167,13 +167,13 @@ struct Client {
     limits: HttpLimits,
 }
 
-impl Client {
-    fn run(self, resumes: bool) -> (Result<HttpResponse, FetchError>, Report) {
-        let mut report = Report { address: Some(self.address), ..Report::default() };
+impl ClientThread {
+    fn run(self, resumes: bool) -> (Result<HttpResponse, FetchError>, Http3Report) {
+        let mut report = Http3Report { address: Some(self.address), ..Http3Report::default() };
         let result = match runtime() {
             Ok(runtime) => runtime.block_on(async {
                 if resumes {
-                    self.exchange(TICKET, &mut Report::default()).await?;
+                    self.exchange(TICKET, &mut Http3Report::default()).await?;
                 }
                 self.exchange(Duration::ZERO, &mut report).await
             }),
@@ -183,7 +183,7 @@ impl Client {
     }
 
     /// Opens a connection from a new port, and performs an exchange. The connection stays open for `stays` afterwards.
-    async fn exchange(&self, stays: Duration, report: &mut Report) -> Result<HttpResponse, FetchError> {
+    async fn exchange(&self, stays: Duration, report: &mut Http3Report) -> Result<HttpResponse, FetchError> {
         let any = match self.address {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -219,7 +219,7 @@ impl Client {
         &self,
         connection: &Connection,
         start: Instant,
-        report: &mut Report,
+        report: &mut Http3Report,
     ) -> Result<HttpResponse, FetchError> {
         let (mut driver, mut requests) = h3::client::builder()
             .send_grease(false)

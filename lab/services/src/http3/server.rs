@@ -22,8 +22,8 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use super::certificate::{IdentityError, provider};
-use super::{ALPN, Identity, NO_ERROR, runtime, transport};
-use crate::http::Site;
+use super::{ALPN, NO_ERROR, ServerIdentity, runtime, transport};
+use crate::http::ServedFolder;
 use thinair_services::wait::{Waiting, Woken};
 
 /// Time that clients have to receive the close at the server's end.
@@ -38,11 +38,11 @@ const PIECE: usize = 16_384;
 
 /// Configuration of a server.
 #[derive(Debug)]
-pub struct Settings {
+pub struct Http3ServerSettings {
     /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
     /// Certificate and key.
-    pub identity: Identity,
+    pub identity: ServerIdentity,
     /// Folder whose files are served.
     pub folder: PathBuf,
     /// Limits on the memory that clients can claim per connection: octets of headers, streams; `body`: maximum size of
@@ -73,7 +73,7 @@ impl From<rustls::Error> for ServerError {
 /// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
+pub struct Http3ServerStatistics {
     /// Complete requests.
     pub requests: u64,
     /// Responses of class 2.
@@ -86,8 +86,8 @@ pub struct Statistics {
 
 /// State that all connections share.
 #[derive(Debug)]
-struct Shared {
-    site: Site,
+struct Http3ServerState {
+    site: ServedFolder,
     limits: HttpLimits,
     requests: AtomicU64,
     successes: AtomicU64,
@@ -97,24 +97,24 @@ struct Shared {
 
 /// Server. [`run`](Self::run) serves until the process receives a signal.
 #[derive(Debug)]
-pub struct Server {
+pub struct Http3Server {
     signals: Signals,
     runtime: Runtime,
     endpoint: Endpoint,
     address: SocketAddr,
     max_connections: usize,
-    shared: Arc<Shared>,
+    shared: Arc<Http3ServerState>,
 }
 
-impl Server {
+impl Http3Server {
     /// Listens. **Call it before any other thread starts:** it blocks signals.
     ///
     /// # Errors
     /// The address does not exist here or is in use, the folder cannot be read, or certificate and key do not match.
-    pub fn open(settings: Settings) -> Result<Self, ServerError> {
-        let Settings { listen, identity, folder, limits, max_connections } = settings;
+    pub fn open(settings: Http3ServerSettings) -> Result<Self, ServerError> {
+        let Http3ServerSettings { listen, identity, folder, limits, max_connections } = settings;
         let signals = Signals::take()?;
-        let site = Site::open(&folder, limits.body)?;
+        let site = ServedFolder::open(&folder, limits.body)?;
         let failed = |why| thinair_os::Error::new("listen to UDP", why);
         let config = config(identity, limits)?;
         let socket = UdpSocket::bind(listen).map_err(failed)?;
@@ -124,7 +124,7 @@ impl Server {
         let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime));
         drop(entered);
         let none = AtomicU64::default;
-        let shared = Shared {
+        let shared = Http3ServerState {
             site,
             limits,
             requests: none(),
@@ -151,7 +151,7 @@ impl Server {
     ///
     /// # Errors
     /// The system cannot wait any more.
-    pub fn run(self) -> Result<Statistics, thinair_os::Error> {
+    pub fn run(self) -> Result<Http3ServerStatistics, thinair_os::Error> {
         let Self { signals, runtime, endpoint, max_connections, shared, .. } = self;
         let mut waiting = Waiting::new(Some(&signals), None)?;
         let (ended, has_ended) = mpsc::channel();
@@ -177,7 +177,7 @@ impl Server {
             let _ = has_ended.recv_timeout(END * 2);
         }
         let read = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        Ok(Statistics {
+        Ok(Http3ServerStatistics {
             requests: read(&shared.requests),
             successes: read(&shared.successes),
             connections: read(&shared.connections),
@@ -188,7 +188,7 @@ impl Server {
 
 /// TLS 1.3, with one ticket per session, and early data: a replayed request (RFC 8470) gets a file that the attacker
 /// could request anyway.
-fn config(identity: Identity, limits: HttpLimits) -> Result<quinn::ServerConfig, ServerError> {
+fn config(identity: ServerIdentity, limits: HttpLimits) -> Result<quinn::ServerConfig, ServerError> {
     let mut tls = rustls::ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth()
@@ -210,7 +210,7 @@ fn config(identity: Identity, limits: HttpLimits) -> Result<quinn::ServerConfig,
     Ok(config)
 }
 
-async fn serve(incoming: Incoming, shared: Arc<Shared>) {
+async fn serve(incoming: Incoming, shared: Arc<Http3ServerState>) {
     let Ok(connecting) = incoming.accept() else { return };
     // Responds as soon as there are requests, before the handshake is confirmed: clients are not authenticated.
     let connection = match connecting.into_0rtt() {
@@ -244,7 +244,10 @@ async fn serve(incoming: Incoming, shared: Arc<Shared>) {
 }
 
 /// Answers one request; `None` if the client is gone or too slow.
-async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: &Shared) -> Option<()> {
+async fn answer(
+    request: RequestResolver<h3_quinn::Connection, Bytes>,
+    shared: &Http3ServerState,
+) -> Option<()> {
     let (request, mut stream) = timeout(PATIENCE, request.resolve_request()).await.ok()?.ok()?;
     shared.requests.fetch_add(1, Ordering::Relaxed);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();

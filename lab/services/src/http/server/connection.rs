@@ -9,8 +9,8 @@ use thinair_os::EventLoop;
 use thinair_os::tcp::fast_open;
 use thinair_wire::time::Instant;
 
-use super::Statistics;
-use super::site::Site;
+use super::HttpServerStatistics;
+use super::site::ServedFolder;
 use thinair_services::end::End;
 
 /// Time limit of a request, from its first octet, or from the handshake, to its last octet.
@@ -30,14 +30,14 @@ const ENOUGH: usize = 65_536;
 
 /// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ConnectionProgress {
     Open,
     Over,
 }
 
 /// Connection to one client.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     end: End,
     engine: Box<dyn ServerEngine>,
     /// Time that it is kept without a request.
@@ -45,7 +45,7 @@ pub(super) struct Connection {
     /// Time of the latest complete request, or of the accept.
     heard: Instant,
     /// Current phase, and its deadline.
-    phase: Phase,
+    phase: ConnectionPhase,
     due: Instant,
     /// The client has ended its side of the stream.
     ended: bool,
@@ -55,7 +55,7 @@ pub(super) struct Connection {
 
 /// Event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     /// Rest of a request.
     Request,
     /// Next request.
@@ -66,7 +66,7 @@ enum Phase {
     Lingering,
 }
 
-impl Connection {
+impl ServerConnection {
     pub(super) fn open(
         stream: TcpStream,
         engine: Box<dyn ServerEngine>,
@@ -79,7 +79,7 @@ impl Connection {
             engine,
             keep,
             heard: now,
-            phase: Phase::Request,
+            phase: ConnectionPhase::Request,
             due: now + REQUEST,
             ended: false,
             asked: false,
@@ -97,18 +97,18 @@ impl Connection {
 
     /// True if no request is in progress.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle | Phase::Lingering)
+        matches!(self.phase, ConnectionPhase::Idle | ConnectionPhase::Lingering)
     }
 
     /// Reads, answers and writes.
     pub(super) fn turn(
         &mut self,
         now: Instant,
-        site: &Site,
+        site: &ServedFolder,
         room: &mut [u8],
-        statistics: &mut Statistics,
-    ) -> Standing {
-        if self.phase == Phase::Lingering {
+        statistics: &mut HttpServerStatistics,
+    ) -> ConnectionProgress {
+        if self.phase == ConnectionPhase::Lingering {
             return self.linger(room);
         }
         if !self.ended && self.engine.wants_input() {
@@ -122,14 +122,14 @@ impl Connection {
                     self.engine.handle_input(room.get(..len).unwrap_or_default());
                 }
                 Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(_) => return Standing::Over,
+                Err(_) => return ConnectionProgress::Over,
             }
         }
         let sent = statistics.sent;
         loop {
             let answered = self.answer(now, site, statistics);
             if self.write(statistics).is_err() {
-                return Standing::Over;
+                return ConnectionProgress::Over;
             }
             // The system reports no event for requests that waited for room in the output.
             if !answered || !self.engine.output().is_empty() {
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// Answers requests while there is room. Returns true if there was one.
-    fn answer(&mut self, now: Instant, site: &Site, statistics: &mut Statistics) -> bool {
+    fn answer(&mut self, now: Instant, site: &ServedFolder, statistics: &mut HttpServerStatistics) -> bool {
         let before = statistics.requests;
         while self.engine.output().len() < ENOUGH
             && let Some(request) = self.engine.poll_request()
@@ -156,7 +156,7 @@ impl Connection {
     }
 
     /// Writes the output; the last octets wait for the FIN, so that both are one segment.
-    fn write(&mut self, statistics: &mut Statistics) -> std::io::Result<()> {
+    fn write(&mut self, statistics: &mut HttpServerStatistics) -> std::io::Result<()> {
         let waits =
             self.engine.is_closing() && (self.engine.is_last() || fast_open::is_open(&self.end.stream));
         while !self.engine.output().is_empty() {
@@ -174,43 +174,43 @@ impl Connection {
     }
 
     /// Determines the next phase and its deadline. A wait that continues keeps its deadline.
-    fn proceed(&mut self, now: Instant, moved: bool) -> Standing {
+    fn proceed(&mut self, now: Instant, moved: bool) -> ConnectionProgress {
         let (phase, patience) = if !self.engine.output().is_empty() {
-            (Phase::Writing, STALL)
+            (ConnectionPhase::Writing, STALL)
         } else if self.engine.is_closing() {
             // Before the handshake completes, Linux sends no FIN, and no data that waits for one, unless the stream is
             // closed.
             if self.engine.is_last() || self.end.stream.shutdown(Shutdown::Write).is_err() {
-                return Standing::Over;
+                return ConnectionProgress::Over;
             }
-            (Phase::Lingering, LINGER)
+            (ConnectionPhase::Lingering, LINGER)
         } else if self.engine.is_idle() && self.asked {
-            (Phase::Idle, self.keep.max(IDLE))
+            (ConnectionPhase::Idle, self.keep.max(IDLE))
         } else {
-            (Phase::Request, REQUEST)
+            (ConnectionPhase::Request, REQUEST)
         };
         if phase != self.phase || moved {
             (self.phase, self.due) = (phase, now + patience);
         }
-        Standing::Open
+        ConnectionProgress::Open
     }
 
     /// Reads until the client's end: closing while octets arrive would reset the connection, and the response might be
     /// lost.
-    fn linger(&mut self, room: &mut [u8]) -> Standing {
+    fn linger(&mut self, room: &mut [u8]) -> ConnectionProgress {
         match (&self.end.stream).read(room) {
-            Ok(0) => Standing::Over,
-            Ok(_) => Standing::Open,
+            Ok(0) => ConnectionProgress::Over,
+            Ok(_) => ConnectionProgress::Open,
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Standing::Open
+                ConnectionProgress::Open
             }
-            Err(_) => Standing::Over,
+            Err(_) => ConnectionProgress::Over,
         }
     }
 
     /// Registers the event that it waits for.
     pub(super) fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
-        let reads = !self.ended && (self.phase == Phase::Lingering || self.engine.wants_input());
-        self.end.wait_for(End::interest(reads, self.phase == Phase::Writing), events)
+        let reads = !self.ended && (self.phase == ConnectionPhase::Lingering || self.engine.wants_input());
+        self.end.wait_for(End::interest(reads, self.phase == ConnectionPhase::Writing), events)
     }
 }

@@ -10,13 +10,13 @@ use thinair_services::name::Name;
 
 /// Folder whose files are served.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct ServedFolder {
     folder: Folder,
     /// Maximum size of a file, in octets.
     most: usize,
 }
 
-impl Site {
+impl ServedFolder {
     pub(crate) fn open(path: &Path, most: usize) -> Result<Self, thinair_os::Error> {
         Ok(Self { folder: Folder::open(path)?, most })
     }
@@ -86,7 +86,7 @@ mod tests {
         fs::write(root.join(".hidden"), b"hidden").unwrap();
         fs::write(root.join("long"), [0; 101]).unwrap();
         std::os::unix::fs::symlink("../secret", root.join("link")).unwrap();
-        let site = Site::open(&root, 100).unwrap();
+        let site = ServedFolder::open(&root, 100).unwrap();
         let ask = |target: &str| {
             let request = HttpRequest { stream: 0, method: Method::Get, target: target.to_owned() };
             site.respond(&request)
