@@ -1,4 +1,4 @@
-//! The README shows what its commands print.
+//! Checks that the README shows the output of its commands.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,22 +1,22 @@
-//! Commands, configurations and outputs of a page in Markdown, with the markers for tests that stand before their blocks.
+//! Commands, configurations and outputs of a Markdown page, with the markers for tests before their blocks.
 //!
-//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations are fenced as `toml`, outputs as
-//! `text`. In a command, ` # ` begins a comment; one that begins with `prints ` quotes a part of the output. In outputs, a
-//! number behind `~` may be another one. Markers are HTML comments, which stand on lines of their own before a block:
+//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations are fenced as `toml`, outputs
+//! as `text`. In a command, ` # ` begins a comment; one that begins with `prints ` quotes a part of the output. In
+//! outputs, a number after `~` may vary. Markers are HTML comments on separate lines before a block:
 //!
 //! - `<!-- not run in tests: REASON -->` excludes the commands of the block, or the output,
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
 //! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints.
 
-/// A command that a page shows.
+/// Command of a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     /// Line of the page, from 1.
     pub(crate) line: usize,
     /// Text without its comment.
     pub(crate) shown: String,
-    /// Text that is typed in instead; or `Err` if the command is excluded.
+    /// Text that runs instead; `Err` if the command is excluded.
     pub(crate) run: Result<String, ()>,
     /// Reason of an exclusion or a replacement.
     pub(crate) reason: Option<String>,
@@ -24,11 +24,11 @@ pub(crate) struct Command {
     pub(crate) prints: Vec<String>,
 }
 
-/// A block of a page.
+/// Block of a page.
 #[derive(Debug)]
 pub(crate) enum Block {
     Commands(Vec<Command>),
-    /// A configuration: line of the page, and text.
+    /// Configuration: line of the page, and text.
     Toml(usize, String),
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A marker that has not found its command yet.
+/// Marker whose command has not occurred yet.
 #[derive(Debug)]
 struct Marker {
     line: usize,
-    /// The command it is for; `None`: all of the block.
+    /// Command of the marker; `None`: all of the block.
     command: Option<String>,
     action: Action,
 }
@@ -53,11 +53,11 @@ struct Marker {
 enum Action {
     Exclude(String),
     Replace(String, String),
-    /// The block is what a command prints.
+    /// The block is the output of a command.
     Output,
 }
 
-/// Sections of a page that have commands or configurations; `Err` names the line of a marker or block that is wrong.
+/// Sections of a page that have commands or configurations; `Err` names the line of an invalid marker or block.
 pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut sections = vec![Section { page, heading: String::new(), blocks: Vec::new() }];
@@ -77,7 +77,7 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
                 "console" | "sh" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
                 "toml" => section.blocks.push(Block::Toml(number, inside.join("\n") + "\n")),
                 "text" => output(page, number, inside, section, &mut markers)?,
-                // A doc test of its own.
+                // A separate doc test.
                 "rust" => {}
                 _ => return Err(wrong("a block is console, toml, text or rust")),
             }
@@ -112,10 +112,10 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
     Ok(sections)
 }
 
-/// A marker for tests.
+/// Parses a marker for tests.
 fn marker(line: usize, text: &str) -> Option<Marker> {
     let text = text.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    // The text in backquotes, and the one behind.
+    // Text in backquotes, and the text after it.
     let quoted = |text: &str| -> Option<(String, String)> {
         let (quoted, behind) = text.trim_start().strip_prefix('`')?.split_once('`')?;
         Some((quoted.to_owned(), behind.to_owned()))
@@ -146,7 +146,7 @@ fn marker(line: usize, text: &str) -> Option<Marker> {
     behind.is_empty().then_some(Marker { line, command: Some(command), action: Action::Output })
 }
 
-/// The commands of a block that begins in a line.
+/// Commands of a block that begins at a line.
 fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>) -> Result<Block, String> {
     let mut found: Vec<Command> = Vec::new();
     let mut begun = String::new();
@@ -187,7 +187,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
     Ok(Block::Commands(found))
 }
 
-/// Takes a block for the output of a command that stands before it in the section.
+/// Assigns a block to the preceding command of the section whose output it is.
 fn output(
     page: &str,
     line: usize,
@@ -213,7 +213,7 @@ fn output(
     Ok(())
 }
 
-/// A line without its comment, which is returned as well.
+/// Splits a line into text and comment.
 fn without_comment(line: &str) -> (&str, &str) {
     let comment =
         line.match_indices(" # ").find(|(at, _)| line[..*at].matches('\'').count().is_multiple_of(2));
@@ -224,7 +224,7 @@ fn without_comment(line: &str) -> (&str, &str) {
     }
 }
 
-/// Whether a printed line contains a shown one, in which a number behind `~` may be another one.
+/// True if a printed line contains a shown one, in which a number after `~` may vary.
 pub(crate) fn shows(printed: &str, shown: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (printed, shown) = (spaced(printed), spaced(shown));
