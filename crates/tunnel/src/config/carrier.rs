@@ -1,4 +1,4 @@
-//! `[carrier]`: what crosses the network, and how.
+//! Section `[carrier]`: transport across the network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -11,37 +11,38 @@ use super::url::{self, Scheme, Url};
 use super::{Surroundings, words};
 use crate::plan::{Carrier, Framing, Packaging, Security};
 
-/// The PID of both directions where they are datagrams of different senders.
+/// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
 
-/// PIDs below it are of tables, that above it is of null packets (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468).
+/// PIDs for streams: lower ones are reserved for tables, 0x1FFF for null packets (ISO/IEC 13818-1, table 2-3;
+/// ETSI EN 300 468).
 const PIDS: std::ops::RangeInclusive<u16> = 0x20..=0x1FFA;
 
-/// Octets of a packet of Ethernet.
+/// Default MTU in octets: that of Ethernet.
 const DEFAULT_MTU: u16 = 1_500;
 
-/// What sealed datagrams have in front of the body at most: two octets, and the whole counter.
+/// Maximum size of the header of an encrypted datagram: two octets, and the whole counter.
 const SEAL_HEADER: usize = 10;
 
 const RTP_HEADER: usize = 12;
 const UDP_HEADER: usize = 8;
 const TS_PACKET: usize = 188;
 
-/// The carrier, and what its URL tells of the other end.
+/// The carrier, and the other end according to its URL.
 pub(super) struct Carried {
     pub(super) scheme: Scheme,
     pub(super) carrier: Carrier,
-    /// Where the URL leads to.
+    /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
     pub(super) keepalive: Option<Duration>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
-    /// The URL as it was told.
+    /// The URL as given.
     pub(super) url: Told,
 }
 
 impl Carried {
-    /// Whether packets go one way only, so that nothing is ever answered.
+    /// True if packets are sent in one direction only and cannot be answered.
     pub(super) fn is_one_way(&self) -> bool {
         matches!(self.carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
     }
@@ -50,13 +51,13 @@ impl Carried {
         matches!(self.carrier, Carrier::Udp { group: Some(_), .. })
     }
 
-    /// The part of the URL that says where the other end is.
+    /// Part of the URL that identifies the other end.
     pub(super) fn url_rest(&self) -> &str {
         let rest = self.url.text().ok().and_then(|text| url::parse(text).ok()).map(|url| url.rest);
         rest.map_or("", |rest| rest.strip_suffix('/').unwrap_or(rest))
     }
 
-    /// Sets what this site sends as, which a mesh tells of its own site.
+    /// Sets the PID and NPA with which this site sends, from the `[[site]]` of a mesh.
     pub(super) fn send_as(&mut self, own_pid: Option<Pid>, own_npa: Option<Npa>) {
         let (Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. }) = &mut self.carrier else {
             return;
@@ -72,7 +73,7 @@ impl Carried {
     }
 }
 
-/// The scheme of the carrier, before anything else is read of it.
+/// Returns the scheme of the carrier, before other settings are read.
 pub(super) fn scheme(settings: &Settings) -> Result<Scheme, ConfigError> {
     let section = settings.section("carrier");
     let url = section.told("url").ok_or_else(missing)?;
@@ -97,7 +98,7 @@ pub(super) fn carried(
     let section = url.merge(&told, &section)?;
     let mut carried = Carried {
         scheme: url.scheme,
-        // Replaced below.
+        // Placeholder, replaced below.
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
         keepalive: section.read("keepalive", positive)?,
@@ -117,7 +118,7 @@ pub(super) fn carried(
     Ok(carried)
 }
 
-/// The name and the port in a text that [`address`] has looked up; `None`: there is an address in it.
+/// Returns name and port if [`address`] had to resolve the text; `None` for an address.
 pub(super) fn host(text: &str) -> Option<(String, u16)> {
     let (host, port) = url::host_and_port(text).ok()?;
     let is_name = !host.is_empty() && host.parse::<IpAddr>().is_err();
@@ -151,7 +152,7 @@ fn ends(
                  udp://:PORT to wait there for the other one",
             ));
         }
-        // An address of nobody is where this end listens.
+        // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
         (Some(here), Some(_)) if here.ip().is_unspecified() => {
             return Err(told.error(format!(
@@ -189,7 +190,7 @@ fn ends(
     Ok(Ends { to, listen, group: group.map(|group| (group, iface)) })
 }
 
-/// An address, or a name that is looked up.
+/// Parses an address, or resolves a host name.
 pub(super) fn address(
     told: &Told,
     text: &str,
@@ -208,12 +209,13 @@ pub(super) fn address(
     found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
 }
 
-/// The port that the other end has, on every address; of a group the group itself, so that nothing else is heard.
+/// Default local address: the port of the other end on every address; for a multicast group the group itself,
+/// so that other datagrams are not received.
 fn default_listen(to: SocketAddr) -> SocketAddr {
     let port = to.port();
     match to.ip() {
         IpAddr::V4(group) if group.is_multicast() => SocketAddr::new(group.into(), port),
-        // Groups of an interface or a link can be bound by those alone who name the interface.
+        // Binding to a group of an interface or link scope requires the name of the interface.
         IpAddr::V6(group) if group.is_multicast() && group.octets()[1] & 0x0F > 2 => {
             SocketAddr::new(group.into(), port)
         }
@@ -273,7 +275,7 @@ fn npa(section: &Section) -> Result<Option<Npa>, ConfigError> {
     section.read("npa", unicast_npa)
 }
 
-/// An NPA of one site.
+/// Parses an NPA of one site.
 pub(super) fn unicast_npa(text: &str) -> Result<Npa, String> {
     let npa: Npa = text.parse().map_err(|error| format!("{error}"))?;
     if npa.is_multicast() {
@@ -282,7 +284,7 @@ pub(super) fn unicast_npa(text: &str) -> Result<Npa, String> {
     Ok(npa)
 }
 
-/// A PID that is free for streams.
+/// Parses a PID for a stream.
 pub(super) fn pid(text: &str) -> Result<Pid, String> {
     let number = words::number(PIDS)(text);
     let pid = number.ok().and_then(Pid::new);
@@ -291,7 +293,7 @@ pub(super) fn pid(text: &str) -> Result<Pid, String> {
     })
 }
 
-/// A time that is not zero.
+/// Parses a time above zero.
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
     if span.is_zero() { Err("give a time above 0, or leave it out".to_owned()) } else { Ok(span) }

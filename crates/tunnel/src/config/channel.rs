@@ -1,4 +1,4 @@
-//! `[channel]`: how headers are compressed, the same at all ends.
+//! Section `[channel]`: header compression, equal at all ends.
 
 use std::time::Duration;
 
@@ -9,13 +9,15 @@ use super::told::ConfigError;
 use super::{Surroundings, words};
 use crate::plan::ChannelPlan;
 
-/// How long feedback may wait: longer than that, contexts are repaired by refreshes.
+/// Maximum waiting time of feedback: after a longer time, refreshes repair contexts.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// MAX_CID of large CIDs, unless told, where `cid` is auto: contexts for a thousand flows, which take about 1.2 MB for a peer.
+/// Default MAX_CID of large CIDs if `cid` is auto: contexts for a thousand flows, which take about 1.2 MB per
+/// peer.
 const LARGE_MAX_CID: u16 = 1_023;
 
-/// The channel. `has_two_ends` says whether datagrams between two ends have flags. `answers` says whether what is sent can be answered, `has_types` whether units have a Type.
+/// Reads the channel. `has_two_ends`: datagrams between two ends contain flags; `answers`: the receiver can
+/// answer; `has_types`: units have a Type.
 pub(super) fn channel(
     settings: &Settings,
     answers: Result<(), &str>,
@@ -33,10 +35,10 @@ pub(super) fn channel(
         );
     }
     let profiles = profiles(&section)?.unwrap_or(default.profiles);
-    // Large CIDs cost memory for each: as many as small ones, if nobody asks for more.
+    // Each large CID costs memory: the default is the number of small CIDs.
     let max_cid = section.read("max_cid", words::number(0..=u16::MAX))?;
     let few = max_cid.is_some_and(|max_cid| max_cid <= CidSpace::Small.highest());
-    // Who asks for few contexts without a word about CIDs wants small ones.
+    // A small MAX_CID without `cid` selects small CIDs.
     let is_auto = asked.map_or(has_two_ends && !few, |asked| asked.is_none());
     let (cids, max_cid, large_max_cid) = match (is_auto, asked.flatten()) {
         (true, _) => (CidSpace::Small, default.max_cid, Some(max_cid.unwrap_or(LARGE_MAX_CID))),
@@ -85,7 +87,7 @@ fn wait(text: &str) -> Result<Duration, String> {
     if span > LONGEST_WAIT { Err("give at most 10s".to_owned()) } else { Ok(span) }
 }
 
-/// The mode that was asked for, or O where what is sent can be answered, and else U.
+/// Mode of operation: as given, or O if the receiver can answer, otherwise U.
 fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigError> {
     let modes = [("u", Mode::Unidirectional), ("o", Mode::Optimistic), ("r", Mode::Reliable)];
     let asked = section.read("mode", words::word(&modes))?;

@@ -1,4 +1,4 @@
-//! `[inside]`, `[seeing]` and `[daemon]`: what is on this machine.
+//! Sections `[inside]`, `[seeing]` and `[daemon]`: resources of this machine.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,10 +9,10 @@ use super::told::ConfigError;
 use super::{Surroundings, words};
 use crate::plan::{Inside, Seeing};
 
-/// What the interface is called if nobody says anything else.
+/// Default name of the interface.
 const DEFAULT_NAME: &str = "thinair0";
 
-/// What IPv6 needs (RFC 8200, section 5).
+/// Minimum MTU of IPv6 (RFC 8200, section 5).
 const LEAST_OF_IPV6: u16 = 1_280;
 
 pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
@@ -52,7 +52,7 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     })
 }
 
-/// `[segments]`: what says how large segments of TCP are.
+/// Section `[segments]`: control of the size of TCP segments.
 fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     let section = settings.section("segments");
     let sizer = section.read("sizer", |text| text.parse::<Sizer>().map_err(|why| format!("is {why}")))?;
@@ -96,7 +96,7 @@ fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
     Ok((address, bits))
 }
 
-/// Whether a text is the address of a name server, or a search domain.
+/// True if the text is the address of a name server, or a search domain.
 pub(crate) fn is_name_server(text: &str) -> bool {
     let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.:".contains(&octet));
     !text.is_empty() && plain && !text.starts_with('-')
@@ -109,7 +109,7 @@ fn name_server(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A name that the system takes: at most 15 octets (IFNAMSIZ), no blanks, slashes or colons.
+/// Parses an interface name: at most 15 octets (IFNAMSIZ), without blanks, slashes and colons.
 pub(super) fn name_of_interface(text: &str) -> Result<String, String> {
     let plain = text.bytes().all(|octet| octet.is_ascii_graphic() && !b"/:%".contains(&octet));
     if text.is_empty() || text.len() > 15 || !plain || text == "." || text == ".." {
@@ -135,7 +135,7 @@ pub(super) fn seeing(settings: &Settings, surroundings: &Surroundings<'_>) -> Re
     })
 }
 
-/// The status socket in the folder of a tunnel below `/run`.
+/// File name of the status socket in the folder of a tunnel below `/run`.
 pub const STATUS_SOCKET: &str = "status.sock";
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -155,7 +155,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
-/// The user as whom the daemon goes on.
+/// Returns the user to which the daemon changes.
 pub(super) fn user(settings: &Settings) -> Result<Option<String>, ConfigError> {
     settings.section("daemon").read("user", |text| {
         let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet));

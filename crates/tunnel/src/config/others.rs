@@ -1,4 +1,4 @@
-//! `[[peer]]`, `[mesh]` and `[[site]]`: who is at the other end.
+//! Sections `[[peer]]`, `[mesh]` and `[[site]]`: the other ends.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use super::{Surroundings, security, words};
 use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
-/// Whether the sites are a mesh, so that all have one key.
+/// True if the sites are a mesh, with a single key.
 pub(super) fn is_mesh(settings: &Settings) -> bool {
     settings.has("mesh") || settings.has("site")
 }
 
-/// Whether sites of a mesh answer each other.
+/// True if sites of a mesh answer each other.
 pub(super) fn has_feedback(settings: &Settings) -> Result<bool, ConfigError> {
     settings.section("mesh").is_true("feedback")
 }
@@ -146,7 +146,7 @@ fn peer(
     })
 }
 
-/// What is shown of a peer or site.
+/// Parses the name of a peer or site.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > 64 || text.chars().any(char::is_control) {
         return Err("give a name of 1 to 64 octets".to_owned());
@@ -154,7 +154,7 @@ fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Fills in the PIDs of peers. On a group both directions are heard by all, so there they must differ.
+/// Assigns PIDs to peers. In a multicast group all receive both directions, so the PIDs must differ.
 fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) -> Result<(), ConfigError> {
     let url = &carried.url;
     let own = own_pid(carried);
@@ -186,7 +186,7 @@ fn own_pid(carried: &Carried) -> Option<Pid> {
     }
 }
 
-/// What several peers need, so that each packet finds its own.
+/// Checks the requirements of several peers: each packet must be assignable to one of them.
 fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool) -> Result<(), ConfigError> {
     let place = |number: usize, key: &str| {
         let place = sections.get(number).and_then(|section| section.place_of(key));
@@ -331,7 +331,7 @@ fn mesh(
     Ok(Mesh { own, to, feedback, sites: sites.into_iter().map(|(site, _)| site).collect() })
 }
 
-/// What a mesh needs whose datagrams have no header that tells who sent them, and whom they are for.
+/// Checks the requirements of a mesh whose datagrams have no header with sender and destination.
 fn open_mesh(
     carried: &Carried,
     sites: &[(Site, &Section)],
@@ -388,7 +388,7 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
     })
 }
 
-/// Sites differ in what they are told apart by.
+/// Checks that sites differ in the values that identify them.
 fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
     for (number, (site, section)) in sites.iter().enumerate() {
         for (earlier, other) in sites.iter().take(number) {

@@ -1,4 +1,4 @@
-//! `[security]`: how datagrams are protected.
+//! Section `[security]`: protection of datagrams.
 
 use super::settings::{Section, Settings};
 use super::told::{ConfigError, Told};
@@ -16,12 +16,12 @@ const SUITES: &[(&str, Suite)] = &[
 const TAGS: &[(&str, Suite)] =
     &[("16", Suite::ChaCha20Poly1305), ("8", Suite::AesCcm8), ("4", Suite::AesCcm4)];
 
-/// The name of a suite.
+/// Returns the name of a suite.
 pub fn suite_name(suite: Suite) -> &'static str {
     SUITES.iter().find(|(_, of)| *of == suite).map_or("", |(name, _)| *name)
 }
 
-/// What protects a carrier, where `is_group` says that all sites of a mesh have one key.
+/// Returns the protection of a carrier. `is_group`: all sites of a mesh share one key.
 pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> Result<Security, ConfigError> {
     let section = settings.section("security");
     let (open, insecure) = (section.is_true("open")?, section.is_true("insecure")?);
@@ -72,7 +72,7 @@ pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> R
     Ok(Security::Key { path: key_path(key)?, suite: suite(&section, scheme, is_group)? })
 }
 
-/// What to do where nothing is said of protection.
+/// Returns advice if no protection is configured.
 fn unprotected(scheme: Scheme) -> String {
     let name = scheme.name();
     match scheme {
@@ -96,7 +96,7 @@ fn unprotected(scheme: Scheme) -> String {
     }
 }
 
-/// Why a carrier does not go without protection in this way.
+/// Returns the reason why a carrier cannot be used with this kind of missing protection.
 fn refused(scheme: Scheme, open: bool) -> Option<&'static str> {
     match (scheme.is_standard(), open) {
         (false, true) => Some(
@@ -110,7 +110,7 @@ fn refused(scheme: Scheme, open: bool) -> Option<&'static str> {
     }
 }
 
-/// The path of a key file. What looks like a key is refused, and not repeated.
+/// Returns the path of a key file. A text that looks like a key is rejected, and not repeated in the error.
 pub(super) fn key_path(told: &Told) -> Result<std::path::PathBuf, ConfigError> {
     let text = told.text()?;
     if text.is_empty() {
@@ -129,7 +129,7 @@ pub(super) fn key_path(told: &Told) -> Result<std::path::PathBuf, ConfigError> {
     Ok(told.place.path(text))
 }
 
-/// 16 octets or more in hexadecimal, or 32 in base64, and nothing that paths have.
+/// True for 16 octets or more in hexadecimal, or 32 in base64, without characters that are usual in paths.
 fn looks_like_key(text: &str) -> bool {
     let hex = text.len() >= 32 && text.bytes().all(|octet| octet.is_ascii_hexdigit());
     let is_base64 = |octet: u8| octet.is_ascii_alphanumeric() || b"+/-_=".contains(&octet);

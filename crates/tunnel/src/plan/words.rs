@@ -1,11 +1,11 @@
-//! Plans in words, for logs and for the status. Nothing in them is secret.
+//! Text for plans in logs and in the status, without secrets.
 
 use std::fmt;
 
 use super::{Carrier, Packaging, Security, Suite};
 
 impl fmt::Display for Carrier {
-    /// Like a URL: what it is, and where.
+    /// Formats like a URL: kind and address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Udp { packaging, listen, group, .. } => {

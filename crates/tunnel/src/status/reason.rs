@@ -1,4 +1,4 @@
-//! Why something went no further: a counter for each reason, all of them known beforehand.
+//! Reasons for dropping packets: a counter for each, all known at compile time.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,22 +7,22 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use thinair_rohc::DecompressError;
 
-/// Reasons that can be counted.
+/// A set of reasons with counters.
 pub trait Reason: Copy + 'static {
-    /// All of them, in the order of their [numbers](Self::index).
+    /// All reasons, in the order of their [numbers](Self::index).
     const ALL: &'static [Self];
 
-    /// Its number: from 0 on, without gaps.
+    /// Number, from 0 on, without gaps.
     fn index(self) -> usize;
 
-    /// Its name in JSON and metrics.
+    /// Name in JSON and metrics.
     fn name(self) -> &'static str;
 
-    /// What it says to people.
+    /// Description for users.
     fn words(self) -> &'static str;
 }
 
-/// Says each reason once: variant, name, words.
+/// Defines reasons with variant, name, and description.
 macro_rules! reasons {
     ($(#[$of_type:meta])* $type:ident { $($variant:ident $name:literal $words:literal,)* }) => {
         $(#[$of_type])*
@@ -48,7 +48,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet, or a datagram, went no further.
+    /// Reason why a packet or datagram was dropped.
     Drop {
         Forged "forged" "The tag is wrong: damaged, forged, or sealed with another key.",
         Replayed "replayed" "Seen before, or too old to tell.",
@@ -78,7 +78,8 @@ reasons! {
 }
 
 reasons! {
-    /// Why a packet was not decompressed: [`DecompressError`], but for the one that is no failure.
+    /// Reason why a packet was not decompressed: [`DecompressError`], except the variant that is not a
+    /// failure.
     Failure {
         Packet "bad_packet" "The packet cannot be taken apart.",
         Segment "bad_segment" "A unit of segments is discarded.",
@@ -99,7 +100,7 @@ reasons! {
 }
 
 impl Failure {
-    /// The reason of this error; `None` where nothing is wrong.
+    /// Returns the reason of this error; `None` if it is not a failure.
     pub const fn of(error: &DecompressError) -> Option<Self> {
         Some(match error {
             DecompressError::NothingYet => return None,
@@ -122,10 +123,10 @@ impl Failure {
     }
 }
 
-/// More reasons than any type has.
+/// Upper limit for the number of reasons of any type.
 const MOST: usize = 24;
 
-/// A counter for each reason. In JSON an object with all names, those that were never counted too.
+/// A counter for each reason. In JSON an object with all names, including those with zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tally<R> {
     counts: [u64; MOST],
@@ -133,33 +134,33 @@ pub struct Tally<R> {
 }
 
 impl<R: Reason> Tally<R> {
-    /// All at zero.
+    /// Returns zero counters.
     pub const fn new() -> Self {
         assert!(R::ALL.len() <= MOST, "every reason has its place");
         Self { counts: [0; MOST], of: PhantomData }
     }
 
-    /// Once more.
+    /// Adds one.
     pub fn count(&mut self, reason: R) {
         self.add(reason, 1);
     }
 
-    /// So many times more.
+    /// Adds a number.
     pub fn add(&mut self, reason: R, times: u64) {
         self.counts[reason.index()] += times;
     }
 
-    /// How often that was.
+    /// Returns the count of a reason.
     pub fn of(&self, reason: R) -> u64 {
         self.counts[reason.index()]
     }
 
-    /// How often it was any.
+    /// Returns the sum of all counts.
     pub fn sum(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Every reason with its count, in their order.
+    /// Returns every reason with its count, in order.
     pub fn iter(&self) -> impl Iterator<Item = (R, u64)> + '_ {
         R::ALL.iter().map(|&reason| (reason, self.of(reason)))
     }
@@ -188,7 +189,7 @@ impl<R: Reason> Serialize for Tally<R> {
 }
 
 impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
-    /// Names that are not known are those of a later version, and left out.
+    /// Unknown names are those of a later version, and are ignored.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Counts<R>(PhantomData<R>);
 

@@ -1,4 +1,4 @@
-//! The status as text, for people: what is saved first, then what went wrong. Rows that say nothing are left out.
+//! The status as text: savings first, then errors. Rows without information are omitted.
 
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
@@ -6,7 +6,7 @@ use super::{CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side
 
 const N: Numerals = Numerals::TERMINAL;
 
-/// The status as a few tables. With the one `before`, rates since then.
+/// Formats the status as a few tables, with rates since `before`, if it is given.
 pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let since = before.and_then(|before| Since::new(before, now));
     let mut traffic = Section::new("").text(headline(now));
@@ -30,7 +30,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     document.to_text(style)
 }
 
-/// Two statuses of the same run.
+/// Two statuses of one run.
 struct Since<'s> {
     before: &'s Status,
     seconds: f64,
@@ -82,7 +82,7 @@ fn headline(now: &Status) -> String {
     ) + &dropped_by_socket(now)
 }
 
-/// Datagrams that found no room in the socket.
+/// Number of datagrams that did not fit into the receive buffer.
 fn dropped_by_socket(now: &Status) -> String {
     let octets = N.octets(now.carrier.receive_buffer_octets.unwrap_or_default());
     match now.carrier.receive_buffer_errors {
@@ -107,7 +107,7 @@ fn billed(now: &Status) -> String {
     )
 }
 
-/// What a ratio of octets says.
+/// Describes a ratio of octets.
 fn saved(ratio: f64) -> String {
     if ratio <= 1.0 {
         format!("{} saved", N.percent(1.0 - ratio, 1))
@@ -197,7 +197,7 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
-/// CID spaces of both directions, or of both together.
+/// CID spaces of both directions; one if they are equal.
 fn spaces(cids: CidsStatus) -> String {
     let name = |of: CidsOf| match of {
         CidsOf::Small => "small",
@@ -310,7 +310,7 @@ fn counts<R: Reason>(
     }
 }
 
-/// The two largest units: `3 d 4 h`.
+/// Formats the two largest units: `3 d 4 h`.
 fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
     let (minutes, hours, days) = (whole / 60, whole / 3600, whole / 86_400);
