@@ -98,11 +98,11 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
 /// Returns whether the receiver can answer, or the reason why it cannot.
 fn answers(settings: &Settings, carried: &carrier::Carried) -> Result<Result<(), &'static str>, ConfigError> {
     if carried.is_one_way() {
-        return Ok(Err("the carrier goes one way; take `mode` out, or give u"));
+        return Ok(Err("the carrier is one-way; remove `mode`, or give u"));
     }
     if others::is_mesh(settings) && !others::has_feedback(settings)? {
         return Ok(Err(
-            "the sites of this mesh send none; give [mesh] `feedback` = true, or take `mode` out",
+            "the sites of this mesh send none; set `feedback = true` in [mesh], or remove `mode`",
         ));
     }
     Ok(Ok(()))

@@ -22,7 +22,7 @@ pub const CRC: usize = 4;
 
 /// A datagram exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {octets} octets, but frames of the line have at most {most}")]
+#[error("a datagram of {octets} octets exceeds the limit of the line, {most}")]
 pub struct TooLong {
     /// Size of the datagram in octets.
     pub octets: usize,
@@ -101,7 +101,7 @@ pub enum FrameError {
         octets: usize,
     },
     /// The frame is too short for a CRC-32.
-    #[error("a frame of {octets} octets, which is less than its CRC-32 has")]
+    #[error("a frame of {octets} octets is too short for its CRC-32")]
     TooShort {
         /// Size of the frame in octets.
         octets: usize,
@@ -113,7 +113,7 @@ pub enum FrameError {
         most: usize,
     },
     /// SLIP: an octet after ESC that RFC 1055 does not define.
-    #[error("octet {offset} of the frame is {octet:#04x}, behind ESC")]
+    #[error("invalid octet {octet:#04x} after ESC, at octet {offset} of the frame")]
     BadEscape {
         /// Offset of the octet.
         offset: usize,

@@ -34,8 +34,8 @@ pub struct Live {
 pub enum LiveError {
     /// The address is reachable by others.
     #[error(
-        "the page is for this machine alone, so {0} is refused; take a loopback address, such as 127.0.0.1:{port}, \
-         and reach it from elsewhere by `ssh -L {port}:127.0.0.1:{port}`",
+        "the page cannot be served at {0}, since it has no access control; use a loopback address, such as \
+         127.0.0.1:{port}, and from elsewhere `ssh -L {port}:127.0.0.1:{port}`",
         port = .0.port()
     )]
     NotLoopback(SocketAddr),

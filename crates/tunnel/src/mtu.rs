@@ -128,7 +128,7 @@ pub struct Layer {
 pub enum BudgetError {
     /// No room is left for units.
     #[error(
-        "a datagram of {mtu} octets has {overhead} octets around units, and too few are left: raise the MTU of the carrier"
+        "a carrier MTU of {mtu} octets leaves too little room: {overhead} octets are overhead; raise the MTU of the carrier"
     )]
     Narrow {
         /// Size of the longest IP packet, or frame of a line.
@@ -138,8 +138,8 @@ pub enum BudgetError {
     },
     /// The messages of the key exchange do not fit into a datagram, and cannot be segmented.
     #[error(
-        "{mtu} octets of the carrier have room for datagrams of {room}, and keys are agreed on by one of {need}: give it an \
-         `mtu` of at least {least}; both ends must have room"
+        "a carrier MTU of {mtu} octets allows datagrams of {room}, and the key exchange needs {need}: set the carrier's \
+         `mtu` to at least {least} at both ends"
     )]
     Keys {
         /// Size of the longest IP packet, or frame of a line.
@@ -152,7 +152,7 @@ pub enum BudgetError {
         least: usize,
     },
     /// The number of TS Packets per datagram is too large.
-    #[error("{asked} TS Packets and what is around them do not fit into {mtu} octets: {fit} do")]
+    #[error("{asked} TS Packets with their overhead exceed {mtu} octets: the maximum is {fit}")]
     TsPackets {
         /// Configured number of TS Packets per datagram.
         asked: u8,
@@ -163,16 +163,16 @@ pub enum BudgetError {
     },
     /// IPv6 needs a larger MTU.
     #[error(
-        "an interface with IPv6 needs an MTU of 1280 octets, and {0} are given: the system would take IPv6 from it"
+        "an MTU of {0} octets is too small for IPv6 on the interface: the system would disable IPv6 below 1280"
     )]
     TooSmallForIpv6(u16),
     /// The MTU is smaller than any IP packet may be.
-    #[error("an MTU of {0} octets is less than the least one of IPv4, 68")]
+    #[error("an MTU of {0} octets is below the minimum of IPv4, 68")]
     TooSmall(u16),
     /// Packets do not fit, and segments are disabled.
     #[error(
-        "packets of {mtu} octets need units of {need}, and the carrier has room for {room}: let them be cut into \
-         segments (MRRU, which is {mrru}, at least {least}; or leave it out), or raise the MTU of the carrier"
+        "packets of {mtu} octets need units of {need}, and the carrier has room for {room}: set MRRU, which is {mrru}, to at \
+         least {least} to segment them (or omit it), or raise the MTU of the carrier"
     )]
     Mrru {
         /// MTU of the interface.
@@ -188,8 +188,8 @@ pub enum BudgetError {
     },
     /// Frames without an IP packet cannot be segmented.
     #[error(
-        "frames of a bridge with an MTU of {mtu} octets need units of {need}, and the carrier has room for {room}: only IP \
-         packets can be cut into segments; raise the MTU of the carrier, or use TUN"
+        "Ethernet frames with an MTU of {mtu} octets need units of {need}, and the carrier has room for {room}: only IP \
+         packets can be segmented; raise the MTU of the carrier, or use TUN"
     )]
     Bridge {
         /// MTU of the interface.
@@ -200,7 +200,7 @@ pub enum BudgetError {
         room: usize,
     },
     /// MRRU has 16 bits.
-    #[error("an MTU of {0} octets is more than segments can carry")]
+    #[error("an MTU of {0} octets exceeds what segments can carry (MRRU has 16 bits)")]
     TooLarge(u16),
 }
 
@@ -220,8 +220,8 @@ impl Budget {
             }
             Carrier::Serial { mtu, framing, crc, .. } => {
                 match framing {
-                    Framing::Slip => layer("SLIP", 2, "1 for each octet 0xC0 and 0xDB"),
-                    Framing::Cobs => layer("COBS", 2, "1 for each 254 octets"),
+                    Framing::Slip => layer("SLIP", 2, "1 per octet 0xC0 and 0xDB"),
+                    Framing::Cobs => layer("COBS", 2, "1 per 254 octets"),
                 }
                 layer("CRC-32", if *crc { 4 } else { 0 }, "");
                 below = 2 + if *crc { 4 } else { 0 };
@@ -232,7 +232,7 @@ impl Budget {
         let around = Around::of(plan);
         match plan.security {
             Security::Key { .. } => {
-                layer("seal header", around.header, "6 where all of the counter travels");
+                layer("seal header", around.header, "6 with the whole counter");
                 layer("tag", around.tag, "");
             }
             Security::Insecure => layer("kind", around.header, ""),
@@ -310,7 +310,7 @@ fn units(
     match packaging {
         // One octet for the number of the site to which feedback of a mesh is sent.
         Packaging::Packed => {
-            layer("packaging", 0, "1 or 2 for each further packet of a datagram");
+            layer("packaging", 0, "1 or 2 per further packet in a datagram");
             Ok((for_body, for_body.saturating_sub(1)))
         }
         Packaging::Ts { per_datagram, .. } => {
@@ -321,7 +321,7 @@ fn units(
             if usize::from(*per_datagram) > fit {
                 return Err(BudgetError::TsPackets { asked: *per_datagram, fit, mtu });
             }
-            layer("TS Packets", 5, "4 for each further TS Packet, and padding");
+            layer("TS Packets", 5, "4 per further TS Packet, and padding");
             layer("SNDU", 4, "6 with an NPA");
             layer("CRC-32 of SNDU", 4, "");
             Ok((usize::from(*per_datagram) * TS_PACKET, SNDU_MOST))
@@ -421,12 +421,12 @@ fn is_six(address: &IpAddr) -> bool {
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = if self.bridged { "TAP" } else { "TUN" };
-        let given = if self.is_given { "as given" } else { "as large as fits, and at least 1280" };
+        let given = if self.is_given { "as given" } else { "the maximum of the carrier, at least 1280" };
         writeln!(f, "{device} MTU           {:>5} octets, {given}", self.mtu)?;
         writeln!(f, "largest datagram  {:>5} octets", self.largest_datagram)?;
         writeln!(f, "largest unit      {:>5} octets", self.largest_unit)?;
         match (self.is_cut, self.mrru) {
-            (true, mrru) => writeln!(f, "MRRU              {mrru:>5} octets: long packets go in segments")?,
+            (true, mrru) => writeln!(f, "MRRU              {mrru:>5} octets: long packets are segmented")?,
             (false, 0) => writeln!(f, "MRRU                  0: no segments")?,
             (false, mrru) => {
                 writeln!(f, "MRRU              {mrru:>5} octets: segments only for long chains of headers")?;

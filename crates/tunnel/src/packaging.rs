@@ -82,7 +82,7 @@ impl PackagerConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackagingError {
     /// Bodies are too small for their minimum content.
-    #[error("datagrams have room for {room} octets, but {needed} are the least that is needed")]
+    #[error("datagrams have room for {room} octets, and need at least {needed}")]
     NoRoom {
         /// Available octets.
         room: usize,
@@ -90,13 +90,13 @@ pub enum PackagingError {
         needed: usize,
     },
     /// Invalid number of TS Packets per datagram.
-    #[error("{0} TS Packets a datagram; 1 to 7 are possible")]
+    #[error("{0} TS Packets per datagram; expected 1 to 7")]
     PerDatagram(u8),
     /// Invalid PID of a stream.
-    #[error("PID {0} is not for streams: 0x0020 to 0x1ffe are")]
+    #[error("PID {0} is reserved; streams use 0x0020 to 0x1ffe")]
     Pid(Pid),
     /// Two senders use the same PID.
-    #[error("PID {0} is that of two senders")]
+    #[error("two senders use PID {0}")]
     SamePid(Pid),
     /// A site to receive from has no PID.
     #[error("site `{0}` has no PID")]
@@ -105,13 +105,13 @@ pub enum PackagingError {
     #[error("{0} has no NPA, which feedback in a mesh needs")]
     NoNpa(String),
     /// More peers than numbers.
-    #[error("{0} peers; 255 are possible")]
+    #[error("{0} peers; the maximum is 255")]
     Peers(usize),
     /// A PSI table is too large.
     #[error("{0}")]
     Psi(TooMany),
     /// Constant bit rate of less than a TS Packet per hour.
-    #[error("{0} bit/s is no bitrate")]
+    #[error("invalid bit rate of {0} bit/s: less than a TS Packet per hour")]
     Bitrate(u64),
 }
 
@@ -119,7 +119,7 @@ pub enum PackagingError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
     /// It exceeds the maximum size.
-    #[error("a unit of {octets} octets; {most} are possible")]
+    #[error("a unit of {octets} octets exceeds the limit of {most}")]
     TooLong {
         /// Size in octets.
         octets: usize,
@@ -127,16 +127,16 @@ pub enum PushError {
         most: usize,
     },
     /// It is empty.
-    #[error("a unit without octets")]
+    #[error("an empty unit")]
     Empty,
     /// The queue of a stream of constant rate is full: see [`Packager::is_full`].
-    #[error("the stream has enough to send for now")]
+    #[error("the queue of the constant-rate stream is full")]
     Full,
     /// Packed bodies do not transmit the type of a unit.
-    #[error("packed datagrams carry no {0:?}")]
+    #[error("packed datagrams do not support units of kind {0:?}")]
     NotTold(Protocol),
     /// A frame is too short, or has no addresses.
-    #[error("{octets} octets are no Ethernet frame with addresses")]
+    #[error("{octets} octets are not an Ethernet frame with addresses")]
     NotAFrame {
         /// Size in octets.
         octets: usize,
@@ -151,19 +151,19 @@ pub enum PushError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnpackError {
     /// It ends at the start of a unit.
-    #[error("the datagram ends at octet {offset}, where a unit should begin")]
+    #[error("the datagram ends at octet {offset}, where a unit must begin")]
     Ends {
         /// Size in octets.
         offset: usize,
     },
     /// A length field is truncated, not minimal, or 0.
-    #[error("octet {offset} of the datagram is no length")]
+    #[error("invalid length at octet {offset} of the datagram")]
     BadLength {
         /// Offset of the length field.
         offset: usize,
     },
     /// A length exceeds the rest of the body.
-    #[error("the length at octet {offset} of the datagram is {length}, but {left} octets are left")]
+    #[error("the length at octet {offset} of the datagram is {length}, and {left} octets follow")]
     TooShort {
         /// Offset of the length field.
         offset: usize,
@@ -173,7 +173,7 @@ pub enum UnpackError {
         left: usize,
     },
     /// A unit exceeds the maximum size.
-    #[error("the unit at octet {offset} of the datagram has {octets} octets, but {most} are possible")]
+    #[error("the unit at octet {offset} of the datagram has {octets} octets, and exceeds the limit of {most}")]
     TooLong {
         /// Offset of the unit.
         offset: usize,
@@ -183,7 +183,7 @@ pub enum UnpackError {
         most: usize,
     },
     /// A unit is not an Ethernet frame.
-    #[error("the {octets} octets at octet {offset} of the datagram are no Ethernet frame")]
+    #[error("the {octets} octets at octet {offset} of the datagram are not an Ethernet frame")]
     NotAFrame {
         /// Offset of the unit.
         offset: usize,
@@ -194,7 +194,7 @@ pub enum UnpackError {
     #[error("the datagram is for site 0")]
     NoSite,
     /// Octets are not TS Packets.
-    #[error("{octets} octets, from octet {offset} of the datagram on, are no TS Packets of 188 octets")]
+    #[error("{octets} octets from octet {offset} of the datagram are not TS Packets of 188 octets")]
     NotTs {
         /// Offset of these octets.
         offset: usize,
@@ -208,7 +208,7 @@ pub enum UnpackError {
     #[error("{0}")]
     BbHeader(thinair_ule::gse::BadBbHeader),
     /// The data field ends after the datagram.
-    #[error("a data field of {told} octets, but {left} octets are left behind the header of the BBFrame")]
+    #[error("a data field of {told} octets, and {left} octets after the header of the BBFrame")]
     DataField {
         /// Length in the header, in octets.
         told: usize,
@@ -216,10 +216,10 @@ pub enum UnpackError {
         left: usize,
     },
     /// The BBFrame has the number of an unknown site.
-    #[error("a BBFrame of input stream {0}, which is that of no site")]
+    #[error("a BBFrame of input stream {0}, which is not the number of a site")]
     Stream(u8),
     /// The BBFrame has no Input Stream Identifier, and there are several sites.
-    #[error("a BBFrame of a single input stream, but there are several sites")]
+    #[error("a BBFrame without Input Stream Identifier, although there are several sites")]
     SingleStream,
 }
 

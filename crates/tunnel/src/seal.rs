@@ -181,13 +181,13 @@ pub struct NewSession {
 #[non_exhaustive]
 pub enum Refused {
     /// It has no valid format of this carrier.
-    #[error("not a datagram of this kind of carrier")]
+    #[error("malformed for this carrier")]
     Malformed,
     /// Its session, site or address is unknown.
-    #[error("of nobody who is known")]
+    #[error("unknown session, site or address")]
     Unknown,
     /// It requests a session, or announces keys, with a key that is in no key file here.
-    #[error("by key {key}, which is not known here")]
+    #[error("unknown key {key}")]
     UnknownKey {
         /// Id of the key.
         key: KeyId,
@@ -196,43 +196,43 @@ pub enum Refused {
         of: Option<Sender>,
     },
     /// Authentication failed.
-    #[error("forged, damaged, or sealed by another key")]
+    #[error("authentication failed: forged, damaged, or encrypted with another key")]
     Forged,
     /// It is a replay.
     #[error("replayed")]
     Replayed,
     /// It is late by more than 2,048 packets.
-    #[error("too old")]
+    #[error("too late for the replay window")]
     TooOld,
     /// It is one of our own datagrams.
-    #[error("reflected")]
+    #[error("our own datagram, reflected")]
     Reflected,
     /// Authentication failed so often that the key is no longer used.
-    #[error("too many were forged; new keys are awaited")]
+    #[error("authentication failed too often; a key exchange is pending")]
     WornOut,
     /// A response without a pending request.
-    #[error("an answer to nothing")]
+    #[error("an answer without a pending request")]
     Unasked,
     /// Several peers share its key, and its address is that of none of them.
-    #[error("of one of several peers with the same key, at no known address")]
+    #[error("ambiguous: several peers share the key, and none has this address")]
     Ambiguous,
     /// The other end uses another cipher.
-    #[error("the other end seals with another cipher")]
+    #[error("the other end uses another cipher")]
     OtherSuite(Sender),
     /// The other end has other channel parameters.
     #[error("the other end has other channel parameters")]
     OtherParameters(Sender),
     /// The site has announced a higher epoch before.
-    #[error("of an epoch that is over")]
+    #[error("the epoch is over")]
     StaleEpoch(SiteId),
     /// The site has announced this epoch with another salt before.
-    #[error("of a known epoch with another salt")]
+    #[error("the epoch is known with another salt")]
     OtherSalt(SiteId),
     /// The site has not announced its keys yet.
-    #[error("by keys that were not announced yet")]
+    #[error("the keys were not announced yet")]
     NotAnnounced(SiteId),
     /// The highest epoch cannot be stored, and is therefore not used.
-    #[error("its epoch cannot be kept")]
+    #[error("the epoch cannot be stored")]
     NotKept(SiteId),
 }
 
@@ -246,7 +246,7 @@ impl Refused {
             Self::Forged => "forged",
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",
-            Self::Reflected => "reflected",
+            Self::Reflected => "our own datagram, reflected",
             Self::WornOut => "worn_out",
             Self::Unasked => "unasked",
             Self::Ambiguous => "ambiguous",
@@ -264,13 +264,13 @@ impl Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum NotSealed {
     /// There is no session yet, or no longer; a key exchange is pending.
-    #[error("no keys have been agreed on yet")]
+    #[error("no session yet; a key exchange is pending")]
     NoSession,
     /// The destination is unknown.
-    #[error("no such destination")]
+    #[error("unknown destination")]
     NoDestination,
     /// This site is a receiver only.
-    #[error("this site only hears")]
+    #[error("this site is a receiver only")]
     OnlyHears,
 }
 

@@ -36,15 +36,15 @@ impl Prefix {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedError {
     /// A prefix is longer than an address.
-    #[error("{0}/{1}: an address of this kind has at most {2} bits")]
+    #[error("{0}/{1}: the prefix length of such an address is at most {2}")]
     Length(IpAddr, u8, u8),
     /// Bits after the prefix are set.
-    #[error("{0}/{1}: bits behind the prefix are set; did you mean {2}/{1}?")]
+    #[error("{0}/{1}: bits after the prefix are set; did you mean {2}/{1}?")]
     Host(IpAddr, u8, IpAddr),
     /// Two peers have an identical prefix.
     #[error(
-        "{prefix}/{length} belongs to `{first}` and to `{second}`: it must be clear to whom a packet goes \
-         (a peer without `allowed` has every address)"
+        "{prefix}/{length} is assigned to `{first}` and to `{second}`: a packet can be sent to one of them only \
+         (a peer without `allowed` has all addresses)"
     )]
     Twice {
         /// The prefix.
@@ -57,10 +57,10 @@ pub enum AllowedError {
         second: String,
     },
     /// Ethernet frames cannot be assigned to peers by IP address.
-    #[error("`{0}` has `allowed`, which a bridge does not look at: leave it out, or use TUN")]
+    #[error("`{0}` has `allowed`, which has no effect on Ethernet frames: omit it, or use TUN")]
     Bridged(String),
     /// Ethernet frames can be sent to a single peer only.
-    #[error("a bridge has one peer, or a mesh; there are {0} peers")]
+    #[error("Ethernet frames (TAP) need a single peer or a mesh; there are {0} peers")]
     BridgedPeers(usize),
 }
 

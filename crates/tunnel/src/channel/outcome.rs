@@ -22,13 +22,13 @@ pub enum NotSent {
     #[error("{0}")]
     Compress(CompressError),
     /// It is shorter than an Ethernet header.
-    #[error("{0} octets are no Ethernet frame")]
+    #[error("{0} octets are less than an Ethernet header")]
     ShortFrame(usize),
     /// A frame with the EtherType of ROHC, which the receiver would mistake for a compressed one.
-    #[error("a frame with EtherType 0x22F1 (ROHC), which is taken by the tunnel itself")]
+    #[error("a frame with EtherType 0x22F1 (ROHC), which the tunnel uses itself")]
     RohcFrame,
     /// Longer than the MTU of the interface.
-    #[error("the packet has {octets} octets, there is room for {most}")]
+    #[error("a packet of {octets} octets exceeds the limit of {most}")]
     TooLong {
         /// Size of the packet, or of its unit, in octets.
         octets: usize,
@@ -36,7 +36,7 @@ pub enum NotSent {
         most: usize,
     },
     /// This site of a mesh is a receiver only.
-    #[error("this site only hears")]
+    #[error("this site is a receiver only")]
     OnlyHears,
 }
 
@@ -61,10 +61,10 @@ pub enum NotReceived {
     #[error("{0}")]
     Decompress(DecompressError),
     /// The configuration does not allow units of this type.
-    #[error("a unit of kind {0:?}, which this channel does not carry")]
+    #[error("a unit of kind {0:?}, which this channel does not use")]
     Unexpected(Protocol),
     /// The unit is malformed.
-    #[error("a unit of kind {0:?} that is none")]
+    #[error("a malformed unit of kind {0:?}")]
     Malformed(Protocol),
     /// The site is not in the mesh, or not identified.
     #[error("from a site that is not in the mesh")]

@@ -60,18 +60,18 @@ pub enum SetupError {
     #[error("{0}")]
     Channel(thinair_rohc::ChannelError),
     /// The mode needs feedback on a one-way carrier.
-    #[error("mode {} needs feedback, and nothing comes back on this carrier: use mode u", .0.letter())]
+    #[error("mode {} needs feedback, and this carrier is one-way: use mode u", .0.letter())]
     NoWayBack(Mode),
     /// The mode needs feedback, and receivers of the mesh do not answer.
-    #[error("mode {} needs feedback: let all sites answer (`feedback`), or use mode u", .0.letter())]
+    #[error("mode {} needs feedback: set `feedback = true` in [mesh] at all sites, or use mode u", .0.letter())]
     NobodyAnswers(Mode),
     /// R-mode waits for the acknowledgment of every packet by a single decompressor.
-    #[error("mode r waits for one decompressor, and a mesh has many: use mode o or u")]
+    #[error("mode r supports a single decompressor, and a mesh has many: use mode o or u")]
     ReliableMesh,
     /// Units are too small.
-    #[error("{0} octets are no room for a unit: at least 20 are needed")]
+    #[error("units of {0} octets are too small: the minimum is 20")]
     Narrow(usize),
     /// A site number occurs twice.
-    #[error("site {0} is there twice")]
+    #[error("site {0} is listed twice")]
     Twice(u8),
 }

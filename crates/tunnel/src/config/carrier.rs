@@ -82,7 +82,7 @@ pub(super) fn scheme(settings: &Settings) -> Result<Scheme, ConfigError> {
 
 fn missing() -> ConfigError {
     ConfigError::of_all(
-        "there is no carrier; give one as in udp://192.0.2.1:7000, or `url` in [carrier] of a file",
+        "no carrier is given; give one, such as udp://192.0.2.1:7000, or `url` in [carrier] of a file",
     )
 }
 
@@ -148,15 +148,15 @@ fn ends(
     let (to, listen) = match (to, listen) {
         (None, None) => {
             return Err(told.error(
-                "says neither where the other end is nor where this one listens; write udp://HOST:PORT, or \
-                 udp://:PORT to wait there for the other one",
+                "has neither the address of the other end nor a port to listen on; write udp://HOST:PORT, or \
+                 udp://:PORT to wait there for the other end",
             ));
         }
         // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
         (Some(here), Some(_)) if here.ip().is_unspecified() => {
             return Err(told.error(format!(
-                "says where this end listens, and so does {}; take one out",
+                "sets the port to listen on, and so does {}; remove one",
                 listen_told.map(|told| told.place.to_string()).unwrap_or_default()
             )));
         }
@@ -165,7 +165,7 @@ fn ends(
     };
     if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&told.place))) {
         if to.port() == 0 {
-            return Err(told.error("has the port 0, to which nothing can be sent; give 1 to 65535"));
+            return Err(told.error("has port 0, which cannot be a destination; give 1 to 65535"));
         }
         if to.is_ipv4() != listen.is_ipv4() {
             return Err(ConfigError::at(
@@ -176,14 +176,14 @@ fn ends(
         if to.ip().is_multicast() && to.port() != listen.port() {
             return Err(ConfigError::at(
                 place,
-                format!("what is sent to the group arrives at port {}; listen there", to.port()),
+                format!("datagrams to the group arrive at port {}; listen on that port", to.port()),
             ));
         }
     }
     let group = to.map(|to| to.ip()).filter(IpAddr::is_multicast);
     for key in ["iface", "ttl"] {
         if let (None, Some(option)) = (group, section.told(key)) {
-            return Err(option.error("is for multicast groups, and the carrier has none; take it out"));
+            return Err(option.error("applies to multicast groups only; remove it"));
         }
     }
     let iface = section.read("iface", super::inside::name_of_interface)?;
@@ -205,7 +205,7 @@ pub(super) fn address(
         return Ok(SocketAddr::new(address, port));
     }
     let found = (surroundings.resolve)(host, port)
-        .map_err(|error| told.error(format!("the address of {host} is not known: {error}")).passing())?;
+        .map_err(|error| told.error(format!("cannot resolve {host}: {error}")).passing())?;
     found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
 }
 
@@ -241,8 +241,8 @@ fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Re
             if let (Some(asked), Some(place)) = (asked.filter(|n| usize::from(*n) > fit), section.told("ts"))
             {
                 return Err(place.error(format!(
-                    "{asked} TS Packets need {} octets with what is around them, and the carrier has room for \
-                     {mtu}; give `ts` {fit}, or a larger `mtu`",
+                    "{asked} TS Packets need {} octets with their overhead, and the MTU of the carrier is \
+                     {mtu}; set `ts` to {fit}, or give a larger `mtu`",
                     usize::from(asked) * TS_PACKET + around
                 )));
             }
@@ -279,7 +279,7 @@ fn npa(section: &Section) -> Result<Option<Npa>, ConfigError> {
 pub(super) fn unicast_npa(text: &str) -> Result<Npa, String> {
     let npa: Npa = text.parse().map_err(|error| format!("{error}"))?;
     if npa.is_multicast() {
-        return Err("is an address of many; give one of this site alone, as 02:00:00:00:00:01".to_owned());
+        return Err("is a group address; give one of this site alone, such as 02:00:00:00:00:01".to_owned());
     }
     Ok(npa)
 }
@@ -289,14 +289,14 @@ pub(super) fn pid(text: &str) -> Result<Pid, String> {
     let number = words::number(PIDS)(text);
     let pid = number.ok().and_then(Pid::new);
     pid.ok_or_else(|| {
-        "give a PID from 0x0020 to 0x1ffa; the others are of tables and null packets".to_owned()
+        "give a PID from 0x0020 to 0x1ffa; others are reserved for tables and null packets".to_owned()
     })
 }
 
 /// Parses a time above zero.
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
-    if span.is_zero() { Err("give a time above 0, or leave it out".to_owned()) } else { Ok(span) }
+    if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
 }
 
 fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
@@ -310,7 +310,7 @@ fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Conf
     let speed = speed.map(u32::try_from).transpose();
     let speed = speed.map_err(|_| {
         let place = section.place_of("speed").unwrap_or(&told.place);
-        ConfigError::at(place, "is more than a serial line can do")
+        ConfigError::at(place, "exceeds the range of a serial line")
     })?;
     Ok(Carrier::Serial {
         path: told.place.path(url.rest),
@@ -334,16 +334,16 @@ fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Config
         ("-", None, None) => (Some("-".into()), Some("-".into())),
         (path, None, None) => {
             return Err(told.error(format!(
-                "does not say which way it goes; write ule+file://?to={path} to send, or ?from={path} to receive"
+                "has no direction; write ule+file://?to={path} to send, or ?from={path} to receive"
             )));
         }
         (path, ..) => {
-            return Err(told.error(format!("names {path}, and `from` or `to` do as well; leave {path} out")));
+            return Err(told.error(format!("contains {path} in addition to `from` or `to`; remove {path}")));
         }
     };
     let is_same = from.is_some() && from == to;
     if is_same && from.as_ref().is_some_and(|path| path.as_os_str() != "-") {
-        return Err(told.error("reads the file that it writes; give two different ones"));
+        return Err(told.error("has the same file as input and output; give two different ones"));
     }
     Ok(Carrier::File { packaging: ts(section, 1)?, from, to })
 }

@@ -31,7 +31,7 @@ pub(super) fn channel(
     let asked = section.read("cid", words::word(&spaces))?;
     if let (Some(None), false, Some(told)) = (asked, has_two_ends, section.told("cid")) {
         return Err(
-            told.error("auto is for two ends with a key or `insecure`; give small or large, or take it out")
+            told.error("auto needs two ends with a key or `insecure`; give small or large, or remove it")
         );
     }
     let profiles = profiles(&section)?.unwrap_or(default.profiles);
@@ -46,7 +46,7 @@ pub(super) fn channel(
     };
     if let (true, true, Some(told)) = (is_auto, few, section.told("max_cid")) {
         return Err(
-            told.error("is that of large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
+            told.error("applies to large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
         );
     }
     let large = large_max_cid.map(|max_cid| Channel::new(CidSpace::Large, max_cid, profiles));
@@ -59,8 +59,8 @@ pub(super) fn channel(
     let by_type = section.is_true("by_type")?;
     if let (true, false, Some(told)) = (by_type, has_types, section.told("by_type")) {
         return Err(told.error(
-            "is for ULE and GSE, whose units have a Type; what this carrier takes is compressed by the \
-             uncompressed profile; take it out",
+            "needs ULE or GSE, whose units have a Type; this carrier sends such packets in the \
+             uncompressed profile; remove it",
         ));
     }
     Ok(ChannelPlan {
@@ -117,7 +117,7 @@ fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
         None if name == "v1" => Ok(ProfileSet::v1().iter().collect()),
         None => {
             let known = ProfileId::ALL.map(ProfileId::name).join(", ");
-            Err(format!("there are {known}, and the set v1"))
+            Err(format!("the profiles are {known}, and the set v1"))
         }
     }
 }
@@ -127,15 +127,15 @@ fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigEr
     let ports = section.read_all("rtp_ports", words::number(1..=u16::MAX))?;
     let Some(rule) = RtpDetection::of_ports(&ports) else {
         let place = section.place_of("rtp_ports");
-        let what = format!("has {} ports; at most {} are possible", ports.len(), Ports::MOST);
+        let what = format!("has {} ports; the maximum is {}", ports.len(), Ports::MOST);
         return Err(ConfigError::maybe_at(place, what));
     };
     let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
     match (how.unwrap_or('g'), section.told("rtp"), section.told("rtp_ports")) {
-        ('p', Some(told), None) => Err(told.error("takes RTP from `rtp_ports` alone; name them, as in 5004")),
-        ('n', _, Some(told)) => Err(told.error("is of no use where `rtp` is never; take one out")),
+        ('p', Some(told), None) => Err(told.error("needs a list of ports in `rtp_ports`, such as 5004")),
+        ('n', _, Some(told)) => Err(told.error("contradicts `rtp` = \"never\"; remove one")),
         (_, _, Some(told)) if !has_rtp => {
-            Err(told.error("is for profiles rtp and rtp-udp-lite; name one in `profiles`, or take it out"))
+            Err(told.error("needs profile rtp or rtp-udp-lite; add one in `profiles`, or remove it"))
         }
         ('g', ..) => Ok(rule.or_guess()),
         _ => Ok(rule),

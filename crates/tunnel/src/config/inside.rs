@@ -24,14 +24,14 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     if let (Some(mtu), Some(told)) = (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.told("mtu"))
     {
         return Err(told.error(format!(
-            "is {mtu}, and IPv6 needs {LEAST_OF_IPV6}, below which the system takes its addresses away; give \
-             {LEAST_OF_IPV6} or more, or take the IPv6 addresses and routes out"
+            "is {mtu}, and the system disables IPv6 below {LEAST_OF_IPV6}; give {LEAST_OF_IPV6} or more, or \
+             remove the IPv6 addresses and routes"
         )));
     }
     let dns = section.read_all("dns", name_server)?;
     if let (Some(told), true) = (section.told("dns"), section.told("namespace").is_some()) {
         return Err(told.error(
-            "sets the name servers of this host, and the interface is in another namespace; take it out, and write \
+            "sets the name servers of this host, but the interface is in another namespace; remove it, and write \
              /etc/netns/NAME/resolv.conf",
         ));
     }
@@ -65,20 +65,20 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     };
     if let Some((key, told)) = section.iter().next().filter(|_| sizer.is_none()) {
         return Err(told.error(format!(
-            "says what `sizer` is to know, and there is none; give `sizer`, or take `{key}` out"
+            "is a parameter of `sizer`, which is missing; give `sizer`, or remove `{key}`"
         )));
     }
     if let Some(told) =
         section.told("least").or(section.told("most")).filter(|_| network.least > network.most)
     {
         return Err(
-            told.error(format!("makes the least size {} and the greatest {}", network.least, network.most))
+            told.error(format!("contradicts the other limit: minimum {}, maximum {}", network.least, network.most))
         );
     }
     if let Some(told) =
         section.told("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
     {
-        return Err(told.error("needs IP packets inside, and there are frames; take it out, or `tap`"));
+        return Err(told.error("needs IP packets on the interface, not Ethernet frames; remove it, or `tap`"));
     }
     Ok(sizer.map(|sizer| network.tell(&sizer)))
 }
@@ -91,7 +91,7 @@ pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {
 fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, bits) = words::address(text)?;
     if address.is_unspecified() || address.is_multicast() {
-        return Err("is no address that an interface can have".to_owned());
+        return Err("is not a valid interface address".to_owned());
     }
     Ok((address, bits))
 }
@@ -147,8 +147,8 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     };
     if !address.ip().is_loopback() {
         return Err(format!(
-            "would show the page to the network, which it has no protection for; listen on 127.0.0.1:{} and reach \
-             it by ssh -L or a proxy",
+            "would expose the page, which has no access control; use 127.0.0.1:{}, and reach it by ssh -L or a \
+             proxy",
             address.port()
         ));
     }

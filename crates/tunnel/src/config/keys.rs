@@ -157,13 +157,13 @@ impl SectionKeys {
     /// Message for an unknown key.
     pub(super) fn unknown(&self, key: &str) -> String {
         if let Some(meant) = closest(key, self.keys.iter().map(|(known, _)| *known)) {
-            return format!("there is no such key; did you mean `{meant}`?");
+            return format!("unknown key; did you mean `{meant}`?");
         }
         if let Some(title) = section_of(key) {
-            return format!("there is no such key here; `{key}` goes into {title}");
+            return format!("unknown key; `{key}` belongs to {title}");
         }
         let known: Vec<_> = self.keys.iter().map(|(known, _)| *known).collect();
-        format!("there is no such key; there are {}", known.join(", "))
+        format!("unknown key; the keys are {}", known.join(", "))
     }
 }
 
@@ -171,11 +171,11 @@ impl SectionKeys {
 pub(super) fn unknown_section(name: &str) -> String {
     if let Some(meant) = closest(name, SECTIONS.iter().map(|section| section.name)) {
         let meant = section(meant).map(SectionKeys::title).unwrap_or_default();
-        return format!("there is no such section; did you mean {meant}?");
+        return format!("unknown section; did you mean {meant}?");
     }
     if let Some(title) = section_of(name) {
-        return format!("there is no such section; `{name}` goes into {title}");
+        return format!("unknown section; `{name}` is a key of {title}");
     }
     let known: Vec<_> = SECTIONS.iter().map(SectionKeys::title).collect();
-    format!("there is no such section; there are {}", known.join(", "))
+    format!("unknown section; the sections are {}", known.join(", "))
 }

@@ -117,7 +117,7 @@ impl Settings {
             let own = self.single.entry(name).or_default();
             for (key, told) in section.entries {
                 if let Some(first) = own.told(key) {
-                    return Err(told.error(format!("is told by {} as well; take one out", first.place)));
+                    return Err(told.error(format!("is also set by {}; remove one", first.place)));
                 }
                 own.entries.insert(key, told);
             }
@@ -182,7 +182,7 @@ impl Reading<'_> {
     fn settings(&self) -> Result<Settings, ConfigError> {
         let document = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            ConfigError::at(&self.place(offset, "this is no TOML"), error.message().replace('\n', "; "))
+            ConfigError::at(&self.place(offset, "not valid TOML"), error.message().replace('\n', "; "))
         })?;
         let mut settings = Settings::default();
         for (name, value) in document.get_ref() {
@@ -201,7 +201,7 @@ impl Reading<'_> {
                     for table in tables.iter() {
                         let at = self.place(table.span().start, keys.title());
                         let DeValue::Table(table) = table.get_ref() else {
-                            return Err(ConfigError::at(&at, "is no section; write it with its keys below"));
+                            return Err(ConfigError::at(&at, "is not a section; write it as a title above its keys"));
                         };
                         let section = self.section(keys, table, at)?;
                         settings.repeated.entry(keys.name).or_default().push(section);
@@ -228,7 +228,7 @@ impl Reading<'_> {
             if self.shared && of == Of::OneEnd {
                 return Err(ConfigError::at(
                     &place,
-                    "is of one end alone, and all ends share this file; put it into the file of the end",
+                    "belongs to one end, and all ends share this file; move it to the file of that end",
                 ));
             }
             let value = match value.get_ref() {
@@ -250,11 +250,11 @@ fn scalar(value: &DeValue<'_>, place: &Place) -> Result<String, ConfigError> {
         DeValue::String(text) => Ok(text.clone().into_owned()),
         DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
             .map(|number| number.to_string())
-            .map_err(|_| ConfigError::at(place, "is a number that is too large")),
+            .map_err(|_| ConfigError::at(place, "is too large")),
         DeValue::Float(number) => Ok(number.as_str().to_owned()),
         DeValue::Boolean(truth) => Ok(truth.to_string()),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-            Err(ConfigError::at(place, "a text, a number, true, false or a list of them goes there"))
+            Err(ConfigError::at(place, "expected a string, a number, true, false, or a list of them"))
         }
     }
 }

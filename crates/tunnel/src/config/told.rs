@@ -121,7 +121,7 @@ impl Told {
     pub(super) fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
             Value::One(text) => Ok(text),
-            Value::List(_) => Err(self.error("is a list; one value goes there")),
+            Value::List(_) => Err(self.error("is a list; expected a single value")),
         }
     }
 

@@ -58,11 +58,11 @@ impl Scheme {
     fn unknown_option(self, name: &str) -> String {
         let (own, options) = (self.name(), self.options());
         if let Some(close) = super::words::closest(name, options.iter().map(String::as_str)) {
-            return format!("{own}:// has no such option; did you mean `{close}`?");
+            return format!("unknown option of {own}://; did you mean `{close}`?");
         }
         match keys::section_of(&name.replace('-', "_")) {
-            Some(title) => format!("{own}:// has no such option; `{name}` goes into {title}"),
-            None => format!("{own}:// has no such option; it has {}", options.join(", ")),
+            Some(title) => format!("unknown option of {own}://; `{name}` belongs to {title}"),
+            None => format!("unknown option of {own}://; the options are {}", options.join(", ")),
         }
     }
 
@@ -129,7 +129,7 @@ impl Url<'_> {
                 (None, Some(_)) => {}
                 (Some(_), None) => merged.insert(key, option),
                 _ => {
-                    return Err(option.error(format!("is told by {} as well; take one out", other.place)));
+                    return Err(option.error(format!("is also set by {}; remove one", other.place)));
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Url<'_> {
             if !schemes.contains(&self.scheme) {
                 let names: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name())).collect();
                 let (names, own) = (names.join(", "), self.scheme.name());
-                return Err(told.error(format!("is for {names}, and the carrier is {own}://; take it out")));
+                return Err(told.error(format!("is for {names}, and the carrier is {own}://; remove it")));
             }
         }
         Ok(merged)
@@ -147,7 +147,7 @@ impl Url<'_> {
 
 /// Splits host and port: `192.0.2.1:5000`, `[2001:db8::1]:5000`, `name:5000`, `:5000`.
 pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
-    let wrong = || "write HOST:PORT, as in 192.0.2.1:5000 or [2001:db8::1]:5000".to_owned();
+    let wrong = || "expected HOST:PORT, such as 192.0.2.1:5000 or [2001:db8::1]:5000".to_owned();
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     let host = match host.strip_prefix('[') {
         Some(inner) => inner.strip_suffix(']').ok_or_else(wrong)?,
@@ -163,6 +163,6 @@ pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
         return Err(wrong());
     }
     let port = super::words::number(0..=u16::MAX)(port)
-        .map_err(|_| format!("\"{port}\" is no port; give a number from 1 to {}", u16::MAX))?;
+        .map_err(|_| format!("\"{port}\" is not a port; give a number from 1 to {}", u16::MAX))?;
     Ok((host, port))
 }

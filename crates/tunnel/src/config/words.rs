@@ -47,7 +47,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     }
     time::span(text)
         .filter(|span| *span <= DAY)
-        .ok_or_else(|| "give a number and its unit, as in 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned())
+        .ok_or_else(|| "give a number with its unit, such as 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned())
 }
 
 /// Parses a rate in bit/s, with k, M or G for 10^3, 10^6, 10^9.
@@ -58,7 +58,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     let rate = decimal(digits.trim()).map(|number| (number * times).round());
     rate.filter(|rate| (1.0..=1e12).contains(rate))
         .map(|rate| rate as u64)
-        .ok_or_else(|| "give bits a second, as in 9600, 64k or 3.507M".to_owned())
+        .ok_or_else(|| "give a rate in bit/s, such as 9600, 64k or 3.507M".to_owned())
 }
 
 /// Parses digits with an optional point: no other format that the library accepts.
@@ -71,10 +71,10 @@ fn decimal(text: &str) -> Option<f64> {
 pub(super) fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let address = IpAddr::from_str(address)
-        .map_err(|_| "give an address and the bits of its network, as in 10.9.0.1/30 or fd00::1/64")?;
+        .map_err(|_| "give an address and a prefix length, such as 10.9.0.1/30 or fd00::1/64")?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let bits = bits.map_or(Ok(most), number(0..=most)).map_err(|_| {
-        format!("an IPv{} network has 0 to {most} bits", if address.is_ipv4() { 4 } else { 6 })
+        format!("the prefix length of an IPv{} network is 0 to {most}", if address.is_ipv4() { 4 } else { 6 })
     })?;
     Ok((address, bits))
 }
@@ -84,7 +84,7 @@ pub(super) fn network(text: &str) -> Result<(IpAddr, u8), String> {
     let (given, bits) = address(text)?;
     let network = masked(given, bits);
     if network != given {
-        return Err(format!("has bits of a host; the network is {network}/{bits}"));
+        return Err(format!("has host bits; the network is {network}/{bits}"));
     }
     Ok((network, bits))
 }
@@ -117,7 +117,7 @@ pub(super) fn word<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, S
             let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             let meant = closest(text, known.iter().copied());
             let meant = meant.map(|word| format!("; did you mean {word}?")).unwrap_or_default();
-            format!("there are {}{meant}", known.join(", "))
+            format!("expected one of {}{meant}", known.join(", "))
         })
     }
 }

@@ -36,8 +36,8 @@ impl fmt::Display for Carrier {
 impl fmt::Display for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key { suite, .. } => write!(f, "sealed with {suite}"),
-            Self::Open => f.write_str("open: not protected, in the format of a standard"),
+            Self::Key { suite, .. } => write!(f, "encrypted with {suite}"),
+            Self::Open => f.write_str("open: not protected, in a standard format"),
             Self::Insecure => f.write_str("insecure: not protected"),
         }
     }

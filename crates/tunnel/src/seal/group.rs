@@ -59,13 +59,13 @@ pub struct GroupPlan {
 #[derive(Debug, Error)]
 pub enum BadGroup {
     /// A short tag requires new keys after wrong tags, and thus answers.
-    #[error("tags of 4 octets are for two ends that answer, not for a group")]
+    #[error("a tag of 4 octets is not possible in a group, which has no key exchange: use 8 or 16")]
     ShortTag,
     /// Two sites have the same number.
-    #[error("site {} is there twice", .0.number())]
+    #[error("site {} is listed twice", .0.number())]
     Twice(SiteId),
     /// An epoch cannot be read or stored.
-    #[error("epoch of site {}", site.number())]
+    #[error("cannot read or store the epoch of site {}", site.number())]
     Store {
         /// Site of the epoch.
         site: SiteId,
@@ -73,7 +73,7 @@ pub enum BadGroup {
         source: io::Error,
     },
     /// All epoch numbers have been used.
-    #[error("site {} has no epochs left: its stored one is the last of all", .0.number())]
+    #[error("site {} has used all epoch numbers", .0.number())]
     NoEpochs(SiteId),
 }
 

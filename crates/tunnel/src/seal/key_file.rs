@@ -97,7 +97,7 @@ pub enum KeyFileError {
         why: io::Error,
     },
     /// Other users can read or write it.
-    #[error("key file {}: mode {mode:04o} lets others at it; run: chmod 600 {}", path.display(), path.display())]
+    #[error("key file {}: other users can access it (mode {mode:04o}); run: chmod 600 {}", path.display(), path.display())]
     Exposed {
         /// Path of the file.
         path: PathBuf,
@@ -126,25 +126,25 @@ fn hint(why: &io::Error, path: &Path) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyTextError {
     /// No line contains a key.
-    #[error("has no key; make one with: thinair tunnel keygen")]
+    #[error("no key; create one with `thinair tunnel keygen FILE`")]
     Empty,
     /// There are more than two keys.
-    #[error("line {0}: a third key; there may be one that is used and one more that is accepted")]
+    #[error("line {0}: a third key; a file has at most two")]
     Third(usize),
     /// A line begins with other text.
-    #[error("line {0}: not a key: 32 octets as 64 hexadecimal digits, or in base64")]
+    #[error("line {0}: not a key; expected 32 octets as 64 hexadecimal digits or in base64")]
     NotAKey(usize),
     /// A key occurs twice.
-    #[error("line {0}: the same key again")]
+    #[error("line {0}: a duplicate of the first key")]
     Again(usize),
     /// A key consists of zeros.
-    #[error("line {0}: a key of which all octets are alike is no secret")]
+    #[error("line {0}: a key whose octets are all equal is not secret")]
     Weak(usize),
     /// The file exceeds the maximum size.
-    #[error("longer than 4,096 octets")]
+    #[error("the file exceeds 4,096 octets")]
     TooLong,
     /// The file is not UTF-8.
-    #[error("not text")]
+    #[error("the file is not UTF-8 text")]
     NotText,
 }
 

@@ -64,13 +64,13 @@ pub struct PeerKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPeers {
     /// There are none, more than one on a line, or more than [`PEERS`].
-    #[error("{0} peers; there may be 1 to 64 of them, and 1 at a line")]
+    #[error("{0} peers; expected 1 to 64, or 1 on a serial line")]
     Count(usize),
     /// Two peers cannot be distinguished.
-    #[error("peers {0} and {1} both come to us with the same key: give them keys or addresses of their own")]
+    #[error("peers {0} and {1} have the same key and no address; give them different keys, or addresses")]
     Alike(usize, usize),
     /// Two keys have equal ids.
-    #[error("peers {0} and {1} have keys with the same id: make another key")]
+    #[error("peers {0} and {1} have keys with equal ids; create another key")]
     KeyIds(usize, usize),
 }
 

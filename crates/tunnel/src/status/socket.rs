@@ -56,7 +56,7 @@ pub enum BindError {
     #[error("{}: another daemon is answering here; stop it, or choose another socket", .0.display())]
     InUse(PathBuf),
     /// The path exists and is not a socket.
-    #[error("{}: this is no socket, so it is left alone; choose another path", .0.display())]
+    #[error("{}: the file exists and is not a socket; choose another path", .0.display())]
     NotASocket(PathBuf),
     /// A system call failed.
     #[error("{}: {error}", path.display())]
@@ -75,16 +75,16 @@ pub enum AskError {
     #[error("{}: no daemon is running here (`thinair tunnel run` starts one)", .0.display())]
     NoDaemon(PathBuf),
     /// Permission denied.
-    #[error("{}: permission denied; root, the user of the daemon and members of its group may ask", .0.display())]
+    #[error("{}: permission denied; allowed are root, the user of the daemon and members of its group", .0.display())]
     NotAllowed(PathBuf),
     /// No answer in time.
     #[error("{}: no answer within {} s", .0.display(), ANSWERED_WITHIN.as_secs())]
     Late(PathBuf),
     /// Disconnected without an answer.
-    #[error("{}: the daemon has too many to answer; ask again", .0.display())]
+    #[error("{}: the daemon has too many clients; try again", .0.display())]
     Busy(PathBuf),
     /// The answer is not a status.
-    #[error("{}: the answer is no status: {words}", path.display())]
+    #[error("{}: the answer is not a status: {words}", path.display())]
     NotAStatus {
         /// Path of the socket.
         path: PathBuf,
