@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(ready, [5]);
             events.wait(None, &mut ready).unwrap();
             assert_eq!(ready, [5]);
-            // The time that has come hides no file.
+            // A past point in time does not hide a ready file.
             events.wait(Some(Instant::ZERO), &mut ready).unwrap();
             assert_eq!(ready, [5]);
         }

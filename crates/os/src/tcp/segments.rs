@@ -48,7 +48,7 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
     set().attempt(|| "have a stream cut".to_owned())
 }
 
-/// Sends octets as one segment, if they do not exceed [`Info::mss`]; returns the number of those accepted. Without room
+/// Sends octets as one segment, if they do not exceed [`TcpInfo::mss`]; returns the number of those accepted. Without room
 /// ([`WouldBlock`](io::ErrorKind::WouldBlock)), earlier octets were not sent yet.
 ///
 /// # Errors

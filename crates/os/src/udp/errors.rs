@@ -109,7 +109,7 @@ pub fn next_report(socket: &UdpSocket) -> Option<Report> {
 fn extended(header: &msghdr) -> Option<sock_extended_err> {
     let needed = size_of::<sock_extended_err>();
     // SAFETY: `msg_control` points to `msg_controllen` octets that the system has written, aligned as a `cmsghdr`; the
-    // macros step within them, and an error is read only where its header says that it is there in full.
+    // macros step within them, and an error is read only where the length in its header covers it completely.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while !next.is_null() {
