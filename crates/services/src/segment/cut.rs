@@ -96,7 +96,7 @@ impl Cut {
         self.last = told;
     }
 
-    /// Sends the next segment of `octets`; `ended`: nothing follows them.
+    /// Sends the next segment of `waits`; `ended`: nothing follows them.
     pub(super) fn send(
         &mut self,
         stream: &TcpStream,
