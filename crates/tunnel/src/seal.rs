@@ -2,7 +2,7 @@
 //!
 //! Three kinds. [`TwoWay`]: peers that answer; each pair agrees on keys by a handshake. [`Group`]: sites that
 //! broadcast; each announces keys of its own. [`Insecure`]: one octet says what a body is, and nobody is kept out. The
-//! octets are described in `docs/carriers.md`, section "Sealed datagrams".
+//! octets are described in `docs/carriers.md`, section "Encrypted datagrams".
 //!
 //! Sans-IO: times, octets and random octets are handed in; datagrams and events come out. Only
 //! [`key_file`] and [`FileStore`] touch files. **After every [`open`](Seal::open), and at [`poll_at`](Seal::poll_at),
