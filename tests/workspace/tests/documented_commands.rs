@@ -224,7 +224,7 @@ impl Run<'_> {
             }
             return;
         }
-        let serves = line.contains("serve") || line.contains("proxy");
+        let serves = [" serve ", " proxy "].iter().any(|verb| format!("{line} ").contains(verb));
         let watches = line.contains("--watch") || line.contains("link run") && !line.contains(" -- ");
         if serves || watches {
             let daemon = Daemon { shown: command.shown.clone(), child: gateway.start(line, &log), log };

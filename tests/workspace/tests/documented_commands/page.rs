@@ -9,7 +9,7 @@
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
 //! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints;
-//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `printed_tables.rs` compares it.
+//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `pages.rs` compares it.
 //!
 //! Blocks `text format` and `text example` of `docs/coap-profile.md` are compared by `formats_test.rs` of `thinair-rohc`.
 
@@ -64,7 +64,8 @@ enum Action {
 /// Sections of a page that have commands or configurations; `Err` names the line of a marker or block that is wrong.
 pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<Section>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let section_of = |heading: &str| Section { page: page.to_owned(), heading: heading.to_owned(), blocks: Vec::new() };
+    let section_of =
+        |heading: &str| Section { page: page.to_owned(), heading: heading.to_owned(), blocks: Vec::new() };
     let mut sections = vec![section_of("")];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
