@@ -45,7 +45,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test robustness dist-test package bench fuzz lint doc sizes
+.PHONY: help demo test robustness dist-test package bench fuzz lint doc docs sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -195,6 +195,9 @@ lint: ## formatting and clippy, warnings are errors
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+
+docs: ## tables and outputs in README.md and docs/, as their commands print them now
+	@scripts/docs
 
 doc: ## the documentation of every crate
 	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps
