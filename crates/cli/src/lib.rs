@@ -22,6 +22,8 @@ mod learn;
 mod link;
 #[cfg(feature = "manual")]
 pub mod manual;
+#[cfg(any(feature = "tunnel", all(feature = "coap", target_os = "linux")))]
+mod log;
 mod moved;
 #[cfg(feature = "channel")]
 mod options;

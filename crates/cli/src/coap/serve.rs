@@ -102,7 +102,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     use anyhow::Context as _;
     use thinair_services::coap::server::{Files, Listen, Server, Settings, Site, Tests, Time};
 
-    log(arguments.verbose);
+    crate::log::to_stderr(match arguments.verbose {
+        0 => "warn",
+        1 => "warn,thinair=debug",
+        _ => "trace",
+    });
     let (udp, tcp) = (!arguments.no_udp, !arguments.no_tcp);
     let mut listen: Vec<Listen> =
         arguments.listen.iter().map(|&address| Listen { address, udp, tcp, optional: false }).collect();
@@ -147,20 +151,6 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     crate::terminal::print(&text).context("cannot print the counters")
-}
-
-/// Logs to standard error. RUST_LOG selects the messages, otherwise --verbose does.
-#[cfg(target_os = "linux")]
-fn log(verbose: u8) {
-    use tracing_subscriber::EnvFilter;
-    let level = match verbose {
-        0 => "warn",
-        1 => "warn,thinair=debug,thinair_services=debug",
-        _ => "trace",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    subscriber.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
 }
 
 #[cfg(target_os = "linux")]

@@ -8,7 +8,6 @@ use clap::Args;
 #[cfg(target_os = "linux")]
 use thinair_tunnel::config;
 use thinair_tunnel::config::Settings;
-use tracing_subscriber::EnvFilter;
 
 use super::options::TunnelOptions;
 use super::sources::Folders;
@@ -37,26 +36,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;
-    log(arguments.verbose);
+    crate::log::to_stderr(match arguments.verbose {
+        0 => "info",
+        1 => "info,thinair=debug",
+        _ => "debug",
+    });
     daemon(&settings, options)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Logs to standard error. RUST_LOG selects the messages, otherwise --verbose does.
-fn log(verbose: u8) {
-    let level = match verbose {
-        0 => "info",
-        1 => "info,thinair=debug,thinair_tunnel=debug",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // The journal adds times itself.
-    if std::env::var_os("JOURNAL_STREAM").is_some() {
-        subscriber.without_time().with_ansi(false).init();
-    } else {
-        subscriber.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
-    }
 }
 
 /// Chooses the first free interface name, if all settings are arguments and none names the interface. Several
