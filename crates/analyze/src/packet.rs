@@ -111,9 +111,9 @@ impl<'p> ParsedPacket<'p> {
             return None;
         }
         match message.options().into_end() {
-            coap::End::Payload(payload) => Some(datagram.len() - payload.len()),
-            coap::End::NoPayload => Some(datagram.len()),
-            coap::End::MarkerWithoutPayload | coap::End::Malformed { .. } => None,
+            coap::CoapOptionsEnd::Payload(payload) => Some(datagram.len() - payload.len()),
+            coap::CoapOptionsEnd::NoPayload => Some(datagram.len()),
+            coap::CoapOptionsEnd::MarkerWithoutPayload | coap::CoapOptionsEnd::Malformed { .. } => None,
         }
     }
 

@@ -17,7 +17,7 @@ mod setup;
 mod spaces;
 
 use thinair_rohc::contexts::ContextState;
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
 
 pub use allowed::{AllowedError, AllowedIps};
@@ -299,9 +299,9 @@ impl Channel {
             ends.feedback(self.now, from, to, parts.feedback, &mut self.counters.feedback_received);
         }
         let rest = match parts.body {
-            Body::Empty => return Ok(0),
-            Body::Header(header) => header,
-            Body::Segment { octets: segment, .. } => {
+            PacketBody::Empty => return Ok(0),
+            PacketBody::Header(header) => header,
+            PacketBody::Segment { octets: segment, .. } => {
                 self.counters.segments_received += 1;
                 octets.get(octets.len() - segment.len() - 1..).unwrap_or_default()
             }

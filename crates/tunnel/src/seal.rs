@@ -2,7 +2,7 @@
 //!
 //! There are three variants. [`TwoWay`]: peers that answer; each pair agrees on keys in a handshake.
 //! [`Group`]: sites that broadcast; each announces its own keys. [`Insecure`]: one octet with the kind of a
-//! body, without protection. `docs/carriers.md`, section "Sealed datagrams", describes the formats.
+//! body, without protection. `docs/carriers.md`, section "Encrypted datagrams", describes the formats.
 //!
 //! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. Only
 //! [`key_file`] and [`FileStore`] access files. **After every [`open`](Seal::open), and at

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
-use thinair_wire::header::coap::{Coap, End};
+use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
@@ -365,9 +365,9 @@ impl Parser {
             }
         }
         match options.end()? {
-            End::Payload(_) => self.field(FieldId::CoapOptionEnd, 8),
-            End::NoPayload => {}
-            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+            CoapOptionsEnd::Payload(_) => self.field(FieldId::CoapOptionEnd, 8),
+            CoapOptionsEnd::NoPayload => {}
+            CoapOptionsEnd::MarkerWithoutPayload | CoapOptionsEnd::Malformed { .. } => return None,
         }
         Some(())
     }

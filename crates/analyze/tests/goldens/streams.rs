@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Mode, ProfileId, ProfileSet};
 
 use crate::{
@@ -19,7 +19,7 @@ pub(crate) fn cids_of(golden: &Path) -> CidSpace {
 /// Returns the low octets of the profiles in the IR and IR-DYN packets of a golden.
 fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
     let named = |record: &Vec<u8>| {
-        let Ok(packet::Parts { body: Body::Header(header), .. }) = packet::parts(record) else { return None };
+        let Ok(packet::Parts { body: PacketBody::Header(header), .. }) = packet::parts(record) else { return None };
         let header = match cids {
             CidSpace::Small if header[0] & 0xF0 == 0xE0 => &header[1..],
             _ => header,
@@ -192,8 +192,8 @@ fn our_packets_are_no_larger_than_theirs() {
         for golden in goldens.iter().filter(is_bar) {
             let lengths =
                 golden.records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                    Body::Header(header) => header.len() + 1,
-                    Body::Empty | Body::Segment { .. } => 0,
+                    PacketBody::Header(header) => header.len() + 1,
+                    PacketBody::Empty | PacketBody::Segment { .. } => 0,
                 });
             let theirs: usize = lengths.sum();
             let ours = our_octets(&packets, golden.cids, &what);

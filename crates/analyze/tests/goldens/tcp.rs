@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
     Instant, Mode, ProfileId, ProfileSet,
@@ -126,8 +126,8 @@ fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
             let their_records = records(golden);
             let lengths =
                 their_records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                    Body::Header(header) => header.len(),
-                    Body::Empty | Body::Segment { .. } => 0,
+                    PacketBody::Header(header) => header.len(),
+                    PacketBody::Empty | PacketBody::Segment { .. } => 0,
                 });
             let their_octets: usize = lengths.sum();
             let config =

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
@@ -112,8 +112,8 @@ impl Dissector {
             Ok(parts) => {
                 let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
                 let segment = match parts.body {
-                    Body::Segment { last, .. } => Some(last),
-                    Body::Empty | Body::Header(_) => None,
+                    PacketBody::Segment { last, .. } => Some(last),
+                    PacketBody::Empty | PacketBody::Header(_) => None,
                 };
                 (feedback, segment)
             }

@@ -156,7 +156,7 @@ impl FeedbackInput {
         while let Some(waiting) = self.next.take_if(|waiting| waiting.time <= time) {
             match packet::parts(&waiting.packet) {
                 Ok(parts) => {
-                    if parts.body != packet::Body::Empty {
+                    if parts.body != packet::PacketBody::Empty {
                         counts.refused.add("followed_by_a_packet", waiting.record);
                     }
                     for element in parts.feedback {

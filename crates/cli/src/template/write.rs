@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use thinair_rohc::profile::coap::outline::{Class, Entries, Entry};
+use thinair_rohc::profile::coap::outline::{Class, Entries, OutlineEntry};
 use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, TokenMode};
 
 use super::names::{self, CHECKSUMS, IP_IDS, MESSAGE_IDS, OPTIONS, TYPES};
@@ -94,7 +94,7 @@ fn put_template(out: &mut String, template: &BaseTemplate<'_>) {
 }
 
 /// Formats class and parameters.
-fn class(entry: &Entry<'_>) -> String {
+fn class(entry: &OutlineEntry<'_>) -> String {
     let block = |low: u8| format!("more = {}, szx = {}", low & 0b1000 != 0, low & 0b111);
     match entry.class {
         Class::Static(value) => format!("class = \"static\", {}", static_value(entry.number, value)),

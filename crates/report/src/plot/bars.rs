@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::number::Numerals;
 use crate::plot::axis::{Axis, AxisExtent, Format, Ruler, Scale, nice_step};
-use crate::plot::canvas::{Canvas, PlotFrame, Swatch, bar, decimals, extent, legend, line, px};
+use crate::plot::canvas::{Canvas, PlotFrame, Swatch, bar, decimals, extent, legend, line, px, series_group};
 use crate::table::{Cell, Column, Table};
 use crate::text::{printable, truncated, wrapped};
 
@@ -167,7 +167,7 @@ impl Bars {
         let zero = frame.y(y.place(0.0));
         let texts = self.value_texts(canvas, bar_width);
         html! {
-            @for (index, (name, values)) in self.series.iter().enumerate() {
+            @for (index, (name, values)) in self.series.iter().enumerate() { (series_group(index, &html! {
                 @for (group, value) in self.drawn(values) {
                     @let centre = frame.left + group_width * (group as f64 + 0.5);
                     @let left = centre + bar_width * (index as f64 - count / 2.0);
@@ -181,7 +181,7 @@ impl Bars {
                         }
                     }
                 }
-            }
+            })) }
         }
     }
 

@@ -160,16 +160,30 @@ pub(crate) fn legend(canvas: Canvas, names: &[&str], swatch: Swatch) -> (f64, Ma
     let middle = canvas.letter * 0.65;
     let drawing = html! {
         @for (index, name, x, y) in entries {
+            @let label = html! { text x=(px(x + room)) y=(px(y + canvas.letter)) { (name) } };
             @match swatch {
-                Swatch::Curve { marked } => (curve_swatch(index, (x, y + middle), marked)),
-                Swatch::Bar => (bar(index, (x, y + middle - 6.0), (12.0, 12.0), "")),
-                Swatch::Part => rect class=(format!("part {}", color(index))) x=(px(x)) y=(px(y + middle - 6.0))
-                    width="12" height="12" rx="2" {},
+                Swatch::Curve { marked } => (key(index, &html! { (curve_swatch(index, (x, y + middle), marked)) (label) })),
+                Swatch::Bar => (key(index, &html! { (bar(index, (x, y + middle - 6.0), (12.0, 12.0), "")) (label) })),
+                // Without one of its parts a bar would not have the length of its values.
+                Swatch::Part => {
+                    rect class=(format!("part {}", color(index))) x=(px(x)) y=(px(y + middle - 6.0))
+                        width="12" height="12" rx="2" {}
+                    (label)
+                }
             }
-            text x=(px(x + room)) y=(px(y + canvas.letter)) { (name) }
         }
     };
     (y + canvas.line() + 10.0, drawing)
+}
+
+/// Entry of a legend: pressed, it hides its series, and shows it again (`page.js`).
+pub(crate) fn key(index: usize, entry: &Markup) -> Markup {
+    html! { g class="key" data-series=(index) { (entry) } }
+}
+
+/// Everything that is drawn of a series.
+pub(crate) fn series_group(index: usize, drawn: &Markup) -> Markup {
+    html! { g data-series=(index) { (drawn) } }
 }
 
 /// Draws a short piece of curve.

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use crate::plot::axis::{Axis, AxisExtent, Ruler, Scale};
 use crate::plot::canvas::{
-    Canvas, PlotFrame, Swatch, color, curve, curve_swatch, decimals, extent, legend, line, mark, px,
+    Canvas, PlotFrame, Swatch, color, curve, curve_swatch, decimals, extent, key, legend, line, mark, px,
+    series_group,
 };
 use crate::plot::decimate::thinned;
 use crate::table::{Cell, Column, Table};
@@ -148,8 +149,8 @@ impl Lines {
             (frame.y_axis(canvas, &self.y, &y))
             (line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom)))
             (frame.x_axis(canvas, &self.x, ticks, true))
-            @for (index, series) in curves.iter().enumerate().rev() { (self.interval(index, series, &place)) }
-            @for (index, series) in curves.iter().enumerate().rev() { (self.curve(index, series, &place)) }
+            @for (index, series) in curves.iter().enumerate().rev() { (series_group(index, &self.interval(index, series, &place))) }
+            @for (index, series) in curves.iter().enumerate().rev() { (series_group(index, &self.curve(index, series, &place))) }
             @if direct.is_some() { (self.direct_labels(canvas, frame, &curves, &place)) }
         };
         (frame.end(canvas, &self.x, 1), drawing)
@@ -215,9 +216,11 @@ impl Lines {
             @for ((index, (x, y)), height) in ends.into_iter().zip(heights) {
                 @let start = frame.right + 14.0;
                 path class="leader" d=(format!("M{} {}L{} {}", px(x + 6.0), px(y), px(start), px(height))) {}
-                (curve_swatch(index, (start + 2.0, height), marked))
                 @let name = curves.get(index).map_or("", |curve| curve.name.as_str());
-                text x=(px(start + 32.0)) y=(px(height + canvas.letter * 0.35)) { (printable(name)) }
+                (key(index, &html! {
+                    (curve_swatch(index, (start + 2.0, height), marked))
+                    text x=(px(start + 32.0)) y=(px(height + canvas.letter * 0.35)) { (printable(name)) }
+                }))
             }
         }
     }

@@ -7,7 +7,7 @@
 //! Refreshes continue in all modes, for members that cannot answer.
 
 use thinair_rohc::cid::{Cid, CidSpace};
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, Form, MAX_ELEMENT};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::{Compressed, Compressor, Instant, Mode, ProfileId};
 
 use crate::unit::SiteId;
@@ -139,7 +139,7 @@ impl Combined {
             // RFC 5795, section 5.4.5: FEEDBACK-1 is the only format. Each is used once.
             Some(ProfileId::Uncompressed) => row.fill(MemberFeedback::default()),
             Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
-                feedback.form = Form::Rfc5225;
+                feedback.form = FeedbackForm::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
                 if row.iter().all(|state| state.loss.is_some()) {
@@ -147,7 +147,7 @@ impl Combined {
                 }
             }
             Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = Form::Rfc5225,
+            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = FeedbackForm::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;
