@@ -10,7 +10,7 @@ use thinair_lowpan::Contexts;
 use thinair_rohc::Ports;
 
 use crate::follow::Follower;
-pub use crate::follow::Octets;
+pub use crate::follow::LayerOctets;
 use crate::unpack::Unpack;
 
 /// Selection of packets.
@@ -49,7 +49,7 @@ impl Default for Choice {
 
 /// A packet, as one message of the chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Message {
+pub struct ChartMessage {
     /// Nanoseconds since the first message.
     pub time_ns: u64,
     /// Sender, as an index into [`Chart::hosts`].
@@ -62,12 +62,12 @@ pub struct Message {
     /// ID.
     pub again: bool,
     /// Octets by layer.
-    pub octets: Octets,
+    pub octets: LayerOctets,
 }
 
 /// Sums of the messages from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct ChartDirection {
     /// Sender, as an index into [`Chart::hosts`].
     pub from: usize,
     /// Receiver, as an index into [`Chart::hosts`].
@@ -77,7 +77,7 @@ pub struct Way {
     /// Number of retransmissions among them.
     pub again: u64,
     /// Octets by layer.
-    pub octets: Octets,
+    pub octets: LayerOctets,
 }
 
 /// The messages of a capture, in its order.
@@ -86,9 +86,9 @@ pub struct Chart {
     /// Addresses, in order of first appearance.
     pub hosts: Vec<String>,
     /// The messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChartMessage>,
     /// Sums for each pair of hosts and direction.
-    pub ways: Vec<Way>,
+    pub ways: Vec<ChartDirection>,
     /// Number of selected packets after the last message.
     pub more: u64,
     /// Records without an IP packet, by reason.
@@ -137,7 +137,7 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
             continue;
         }
         // Flows are followed from their first packet, even if it is skipped.
-        let said = flows.follow(&packet);
+        let description = flows.follow(&packet);
         chosen += 1;
         if chosen <= choice.skip {
             continue;
@@ -153,13 +153,13 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
             })
         };
         let time = record.time.as_nanos();
-        let message = Message {
+        let message = ChartMessage {
             time_ns: time.saturating_sub(*first.get_or_insert(time)),
             from: place(key.source),
             to: place(key.destination),
-            label: said.label,
-            again: said.again,
-            octets: said.octets,
+            label: description.label,
+            again: description.again,
+            octets: description.octets,
         };
         chart.count(&message);
         chart.messages.push(message);
@@ -169,18 +169,18 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
 }
 
 impl Chart {
-    fn count(&mut self, message: &Message) {
+    fn count(&mut self, message: &ChartMessage) {
         let ends = (message.from, message.to);
-        let known = self.ways.iter().position(|way| (way.from, way.to) == ends);
+        let known = self.ways.iter().position(|direction| (direction.from, direction.to) == ends);
         let number = known.unwrap_or_else(|| {
             let (from, to) = ends;
-            self.ways.push(Way { from, to, packets: 0, again: 0, octets: Octets::default() });
+            self.ways.push(ChartDirection { from, to, packets: 0, again: 0, octets: LayerOctets::default() });
             self.ways.len() - 1
         });
-        if let Some(way) = self.ways.get_mut(number) {
-            way.packets += 1;
-            way.again += u64::from(message.again);
-            way.octets.add(&message.octets);
+        if let Some(direction) = self.ways.get_mut(number) {
+            direction.packets += 1;
+            direction.again += u64::from(message.again);
+            direction.octets.add(&message.octets);
         }
     }
 }

@@ -6,7 +6,7 @@ use thinair_capture::Record;
 use thinair_lowpan::Contexts;
 
 use crate::flow::Directory;
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::unpack::Unpack;
 
 /// Extracts the packets of a capture, and their directions.
@@ -15,7 +15,7 @@ use crate::unpack::Unpack;
 /// addresses, and fragments are reassembled.
 pub struct Directions {
     unpack: Unpack,
-    flows: Directory<Side>,
+    flows: Directory<CaptureSide>,
 }
 
 impl Directions {
@@ -38,7 +38,7 @@ impl Directions {
     ///
     /// # Errors
     /// A stable name of the reason why there is no packet.
-    pub fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
+    pub fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<(CaptureSide, &'p [u8]), &'static str> {
         let packet = self.unpack.packet(record)?;
         Ok((*self.flows.of(&packet, |side| side), packet.octets))
     }

@@ -12,8 +12,8 @@ use serde::Serialize;
 use thinair_rohc::Ports;
 use thinair_wire::header::protocol;
 
-use crate::follow::{Follower, Octets};
-use crate::packet::Packet;
+use crate::follow::{Follower, LayerOctets};
+use crate::packet::ParsedPacket;
 
 /// Octets of a stream kept in memory, in each direction.
 const MOST: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub struct Exchange {
     pub lost: u64,
     /// Octets of all packets by layer. The payload is the object, once; all other octets that are not part of
     /// an IP, UDP or TCP header count as application header, all of them if the object is missing.
-    pub octets: Octets,
+    pub octets: LayerOctets,
     /// Time from the first packet to the first packet of the client with application octets, both entering
     /// the link.
     pub set_up_ns: Option<u64>,
@@ -69,14 +69,14 @@ impl Exchange {
 
 /// Octets sent by one host.
 #[derive(Default)]
-struct Stream {
+struct HostStream {
     /// Pieces with their offsets, from 0, and times of delivery.
     pieces: Vec<(usize, Vec<u8>, u64)>,
     /// Offset for the next piece that is not part of a TCP stream.
     end: usize,
 }
 
-impl Stream {
+impl HostStream {
     fn add(&mut self, place: Option<u32>, octets: &[u8], delivered: u64) {
         let place = place.map_or(self.end, |place| place as usize);
         if octets.is_empty() || place.saturating_add(octets.len()) > MOST {
@@ -119,33 +119,33 @@ pub fn measure<'p>(
     let mut flows = Follower::new(coap_ports);
     let mut exchange = Exchange::default();
     let mut begin: Option<(IpAddr, u64)> = None;
-    let mut streams = [Stream::default(), Stream::default()];
+    let mut streams = [HostStream::default(), HostStream::default()];
     for passage in passages {
-        let Ok(packet) = Packet::parse(passage.octets) else { continue };
-        let said = flows.follow(&packet);
+        let Ok(packet) = ParsedPacket::parse(passage.octets) else { continue };
+        let description = flows.follow(&packet);
         let (client, start) = *begin.get_or_insert((packet.key.source, passage.entered));
         let is_of_client = packet.key.source == client;
         let since = |time: u64| time.saturating_sub(start);
         exchange.packets += 1;
-        exchange.again += u64::from(said.again);
+        exchange.again += u64::from(description.again);
         exchange.lost += u64::from(passage.delivered.is_none());
-        exchange.octets.ip += said.octets.ip;
-        exchange.octets.transport += said.octets.transport;
-        let above = said.octets.application + said.octets.payload;
+        exchange.octets.ip += description.octets.ip;
+        exchange.octets.transport += description.octets.transport;
+        let above = description.octets.application + description.octets.payload;
         exchange.octets.application += above;
         let carries = above > 0 && matches!(packet.key.protocol, protocol::TCP | protocol::UDP);
         if carries && is_of_client && exchange.set_up_ns.is_none() {
             exchange.set_up_ns = Some(since(passage.entered));
         }
         let Some(delivered) = passage.delivered.filter(|_| carries) else { continue };
-        if !is_of_client && !said.again {
+        if !is_of_client && !description.again {
             exchange.answered_ns = exchange.answered_ns.max(Some(since(delivered)));
         }
         // Of a CoAP message only the payload: an object may be spread over several.
-        let behind = packet.headers() + said.octets.application as usize;
+        let behind = packet.headers() + description.octets.application as usize;
         let stream = &mut streams[usize::from(!is_of_client)];
-        if said.place.is_some() || !said.again {
-            stream.add(said.place, passage.octets.get(behind..).unwrap_or_default(), delivered);
+        if description.place.is_some() || !description.again {
+            stream.add(description.place, passage.octets.get(behind..).unwrap_or_default(), delivered);
         }
     }
     let [of_client, of_server] = streams.map(|stream| stream.has(object));
@@ -215,8 +215,8 @@ mod tests {
         measure(passages, object, Ports::COAP)
     }
 
-    fn octets(ip: u64, transport: u64, application: u64, payload: u64) -> Octets {
-        Octets { ip, transport, application, payload }
+    fn octets(ip: u64, transport: u64, application: u64, payload: u64) -> LayerOctets {
+        LayerOctets { ip, transport, application, payload }
     }
 
     #[test]

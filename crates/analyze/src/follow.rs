@@ -10,11 +10,11 @@ use thinair_wire::header::coap::{Coap, Code, Type};
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
-use crate::packet::{FlowKey, Packet};
+use crate::packet::{FlowKey, ParsedPacket};
 
 /// Octets of a packet by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Octets {
+pub struct LayerOctets {
     /// IP headers with extension headers.
     pub ip: u64,
     /// Header of UDP, TCP or another transport.
@@ -25,7 +25,7 @@ pub struct Octets {
     pub payload: u64,
 }
 
-impl Octets {
+impl LayerOctets {
     /// Sum of all layers.
     pub const fn total(&self) -> u64 {
         self.ip + self.transport + self.application + self.payload
@@ -40,13 +40,13 @@ impl Octets {
 }
 
 /// Description of a packet.
-pub(crate) struct Said {
+pub(crate) struct Description {
     /// Type in a few words.
     pub(crate) label: String,
     /// True for a retransmission: a TCP segment without new octets, or a CoAP message with a repeated Message
     /// ID.
     pub(crate) again: bool,
-    pub(crate) octets: Octets,
+    pub(crate) octets: LayerOctets,
     /// Offset of the payload in its TCP stream, from 0; `None` for other packets.
     pub(crate) place: Option<u32>,
 }
@@ -77,11 +77,11 @@ impl Follower {
     }
 
     /// Describes the next packet. **All packets of a flow must be followed, from the first one on.**
-    pub(crate) fn follow(&mut self, packet: &Packet<'_>) -> Said {
+    pub(crate) fn follow(&mut self, packet: &ParsedPacket<'_>) -> Description {
         let headers = packet.headers();
         let behind = packet.octets.get(headers..).unwrap_or_default();
         let coap = packet.coap(&self.coap_ports).unwrap_or_default();
-        let octets = Octets {
+        let octets = LayerOctets {
             ip: packet.ip as u64,
             transport: packet.transport as u64,
             application: coap as u64,
@@ -103,7 +103,7 @@ impl Follower {
             }
             number => (of_other(number, transport), false),
         };
-        Said { label, again, octets, place }
+        Description { label, again, octets, place }
     }
 }
 

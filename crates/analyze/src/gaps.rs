@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::outcome::LateWait;
-use crate::scheme::{Compressed, Label};
+use crate::scheme::{CompressedPacket, FormatLabel};
 
 /// The open gap of a flow, which begins with a packet that established the context.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Gap {
 impl Gap {
     /// Adds a packet of the flow. If it ends a gap, returns the length of the gap in packets and nanoseconds.
     /// Packets of profile 0x0000 share one context, and are not counted.
-    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&Compressed>) -> Option<(u64, u64)> {
+    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&CompressedPacket>) -> Option<(u64, u64)> {
         let compressed = compressed.filter(|one| one.profile != Some(ProfileId::Uncompressed))?;
         self.latest = now;
         self.open = self.open.map(|packets| packets.saturating_add(1));
@@ -82,11 +82,11 @@ impl Gaps {
 
 /// True for IR, and for the IR-CR of profile 0x0081, whose bases both ends have from the start. The IR-CR of
 /// profile 0x0006 depends on another context.
-fn builds_context(compressed: &Compressed) -> bool {
+fn builds_context(compressed: &CompressedPacket) -> bool {
     match compressed.format {
-        Label::Format(Format::Ir) => true,
-        Label::Format(Format::IrCr) => compressed.profile == Some(ProfileId::Coap),
-        Label::Format(_) | Label::Rule(_) | Label::Iphc | Label::Ipv6 => false,
+        FormatLabel::Format(Format::Ir) => true,
+        FormatLabel::Format(Format::IrCr) => compressed.profile == Some(ProfileId::Coap),
+        FormatLabel::Format(_) | FormatLabel::Rule(_) | FormatLabel::Iphc | FormatLabel::Ipv6 => false,
     }
 }
 
@@ -95,9 +95,9 @@ fn builds_context(compressed: &Compressed) -> bool {
 mod tests {
     use super::*;
 
-    fn packet(format: Format) -> Compressed {
-        Compressed {
-            format: Label::Format(format),
+    fn packet(format: Format) -> CompressedPacket {
+        CompressedPacket {
+            format: FormatLabel::Format(format),
             profile: Some(ProfileId::Udp),
             header_in: 28,
             header_out: 3,

@@ -68,6 +68,6 @@ pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
 pub use run::{Analysis, Live};
 pub use scheme::endpoint;
 pub use settings::{Billing, Loss, MOST_FLOWS, SchemeSpec, Settings};
-pub use sides::Side;
+pub use sides::CaptureSide;
 pub use survey::Survey;
 pub use unpack::Unpack;

@@ -4,7 +4,7 @@ use crate::settings::Loss;
 
 /// A packet sent on the link because of one packet of the capture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sent {
+pub(crate) enum SentPacket {
     /// The compressed packet.
     Packet,
     /// The n-th feedback packet that it caused.
@@ -13,10 +13,10 @@ pub(crate) enum Sent {
 
 impl Loss {
     /// True if the link drops what is sent for packet `number` of the run.
-    pub(crate) fn takes(&self, number: u64, sent: Sent) -> bool {
+    pub(crate) fn takes(&self, number: u64, sent: SentPacket) -> bool {
         let stream = match sent {
-            Sent::Packet => 0,
-            Sent::Feedback(n) => u64::from(n) + 1,
+            SentPacket::Packet => 0,
+            SentPacket::Feedback(n) => u64::from(n) + 1,
         };
         let hash = mix(mix(self.seed ^ mix(stream)).wrapping_add(number));
         // An f64 represents 53 bits exactly.
@@ -38,7 +38,7 @@ mod tests {
 
     fn lost(probability: f64, seed: u64) -> usize {
         let loss = Loss { probability, seed };
-        (0..10_000).filter(|&number| loss.takes(number, Sent::Packet)).count()
+        (0..10_000).filter(|&number| loss.takes(number, SentPacket::Packet)).count()
     }
 
     #[test]
@@ -52,7 +52,8 @@ mod tests {
     #[test]
     fn feedback_has_a_fate_of_its_own() {
         let loss = Loss { probability: 0.5, seed: 7 };
-        let differs = (0..100).filter(|&n| loss.takes(n, Sent::Packet) != loss.takes(n, Sent::Feedback(0)));
+        let differs =
+            (0..100).filter(|&n| loss.takes(n, SentPacket::Packet) != loss.takes(n, SentPacket::Feedback(0)));
         assert!((30..70).contains(&differs.count()));
     }
 }

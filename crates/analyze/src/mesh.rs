@@ -20,7 +20,7 @@ const SLOTS: usize = 16;
 const ROOM: usize = 4_096;
 
 /// Reassembles packets as the nodes of a mesh do.
-pub(crate) struct Mesh {
+pub(crate) struct MeshReassembly {
     /// A capture contains the fragments of both directions and of all nodes. A packet with an elided checksum
     /// is accepted.
     settings: Settings,
@@ -29,7 +29,7 @@ pub(crate) struct Mesh {
     latest: Instant,
 }
 
-impl Mesh {
+impl MeshReassembly {
     /// `contexts`: those of LOWPAN_IPHC in the captured network.
     pub(crate) fn new(contexts: Contexts) -> Self {
         let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));

@@ -174,19 +174,19 @@ pub struct SchcRule {
     /// Octets for provisioning it at one side.
     pub provisioning_bytes: usize,
     /// Field descriptors.
-    pub fields: Vec<schc::Row>,
+    pub fields: Vec<schc::DescriptorRow>,
 }
 
 impl SchcRules {
     pub(crate) fn of(rules: &RuleSet) -> Self {
-        let told = |rule: &schc::Rule| SchcRule {
+        let to_rule = |rule: &schc::Rule| SchcRule {
             id: rule.id(),
             direction: rule.direction().name(),
             provisioning_bytes: rule.provisioning_octets(),
             fields: rule.rows().collect(),
         };
         let all = [Direction::Up, Direction::Dw].into_iter().flat_map(|direction| rules.rules(direction));
-        Self { provisioning_bytes: rules.provisioning_octets(), rules: all.map(told).collect() }
+        Self { provisioning_bytes: rules.provisioning_octets(), rules: all.map(to_rule).collect() }
     }
 }
 

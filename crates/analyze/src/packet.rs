@@ -29,7 +29,7 @@ pub(crate) struct FlowKey {
 
 /// A parsed packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<'p> {
+pub(crate) struct ParsedPacket<'p> {
     pub(crate) octets: &'p [u8],
     pub(crate) key: FlowKey,
     /// Reason why the packet needs a profile that sends its headers unchanged, if so.
@@ -53,7 +53,7 @@ pub(crate) struct RtpTrace {
     sequence_number: u16,
 }
 
-impl<'p> Packet<'p> {
+impl<'p> ParsedPacket<'p> {
     /// Parses an IP packet.
     pub(crate) fn parse(octets: &'p [u8]) -> Result<Self, NotIp> {
         let chain = HeaderChain::parse(octets)?;
@@ -61,7 +61,7 @@ impl<'p> Packet<'p> {
         let last = chain.ips().last().ok_or(none)?;
         let ip = chain.ip_end();
         let behind = octets.get(ip..).unwrap_or_default();
-        let transport = Transport::of(last, behind);
+        let transport = ParsedTransport::of(last, behind);
         let (source, destination) = addresses(last);
         let key =
             FlowKey { source, destination, protocol: last.next, ports: transport.ports, spi: transport.spi };
@@ -141,7 +141,7 @@ impl RtpTrace {
 }
 
 /// Parsed transport header.
-struct Transport {
+struct ParsedTransport {
     len: usize,
     ports: Option<(u16, u16)>,
     spi: Option<u32>,
@@ -149,7 +149,7 @@ struct Transport {
     udp_length: Option<u16>,
 }
 
-impl Transport {
+impl ParsedTransport {
     const NONE: Self = Self { len: 0, ports: None, spi: None, udp_length: None };
 
     fn of(ip: &Ip<'_>, behind: &[u8]) -> Self {
@@ -188,7 +188,7 @@ impl Transport {
 }
 
 /// Returns an irregularity that the IP headers do not show.
-fn later_oddity(ip: &Ip<'_>, transport: &Transport, behind: &[u8]) -> Option<&'static str> {
+fn later_oddity(ip: &Ip<'_>, transport: &ParsedTransport, behind: &[u8]) -> Option<&'static str> {
     if ip.next == protocol::FRAGMENT {
         return Some(Oddity::Fragment.name());
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_flow_is_named_as_a_person_would() {
         let octets = datagram(b"\x40\x01\x12\x34\xb4time");
-        let packet = Packet::parse(&octets).unwrap();
+        let packet = ParsedPacket::parse(&octets).unwrap();
         assert_eq!(packet.key.source_text(), "[fd00:ec0::1]:57345");
         assert_eq!(packet.key.destination_text(), "[fd00:ec0::2]:5683");
         assert_eq!(packet.key.protocol_text(), "udp");
@@ -280,7 +280,7 @@ mod tests {
             let mut octets = datagram(b"secret");
             octets[6] = 50;
             octets[40..44].copy_from_slice(spi);
-            let packet = Packet::parse(&octets).unwrap();
+            let packet = ParsedPacket::parse(&octets).unwrap();
             assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
             assert_eq!((packet.rtp(), packet.coap(&Ports::COAP)), (None, None));
             packet.key
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_coap_header_ends_at_the_payload() {
-        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&Ports::COAP);
+        let coap = |message: &[u8]| ParsedPacket::parse(&datagram(message)).unwrap().coap(&Ports::COAP);
         assert_eq!(coap(b"\x40\x01\x12\x34\xb4time"), Some(9));
         assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff21"), Some(6));
         assert_eq!(coap(b"\x60\x00\x12\x34"), Some(4));
@@ -304,14 +304,15 @@ mod tests {
     fn a_length_of_udp_that_disagrees_is_odd() {
         let mut octets = datagram(b"time");
         octets[45] += 1;
-        assert_eq!(Packet::parse(&octets).unwrap().odd, Some("udp_length_mismatch"));
+        assert_eq!(ParsedPacket::parse(&octets).unwrap().odd, Some("udp_length_mismatch"));
     }
 
     #[test]
     fn rtp_is_what_goes_on() {
         let stream: Vec<_> =
             (1..3).map(|sn| datagram(&[0x80, 0, 0, sn, 0, 0, 0, 0, 1, 2, 3, 4, 9])).collect();
-        let [(first, len), (second, _)] = [0, 1].map(|i| Packet::parse(&stream[i]).unwrap().rtp().unwrap());
+        let [(first, len), (second, _)] =
+            [0, 1].map(|i| ParsedPacket::parse(&stream[i]).unwrap().rtp().unwrap());
         assert!(second.follows(first) && !first.follows(second));
         assert_eq!(len, 12);
     }
@@ -324,16 +325,16 @@ mod tests {
             octets
         };
         let octets = lite(&[0x80, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 9]);
-        let packet = Packet::parse(&octets).unwrap();
+        let packet = ParsedPacket::parse(&octets).unwrap();
         assert_eq!((packet.rtp().map(|(_, len)| len), packet.key.ports), (Some(12), Some((57_345, 5_683))));
-        assert_eq!(Packet::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&Ports::COAP), None);
+        assert_eq!(ParsedPacket::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&Ports::COAP), None);
     }
 
     #[test]
     fn every_truncation_is_parsed_or_refused() {
         let octets = datagram(b"\x40\x01\x12\x34\xb4time");
         for len in 0..octets.len() {
-            if let Ok(packet) = Packet::parse(&octets[..len]) {
+            if let Ok(packet) = ParsedPacket::parse(&octets[..len]) {
                 assert!(packet.headers() <= len);
                 let _ = (packet.coap(&Ports::COAP), packet.rtp());
             }

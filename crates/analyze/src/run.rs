@@ -7,16 +7,16 @@ use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::course::Course;
-use crate::flow::{Detail, Flow, Flows};
+use crate::flow::{Detail, FlowSums, FlowTable};
 use crate::outcome::{
     self, BreakEven, Fault, Input, MOST_FAULTS, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
 };
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 use crate::recommendation::Recommendation;
-use crate::scheme::{Cause, Delivery, Scheme, Trip};
+use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Provision, Survey};
-use crate::tally::{Carried, Sizes, Traffic, layers_out};
+use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
@@ -40,14 +40,14 @@ pub struct Analysis {
     settings: Settings,
     survey: Survey,
     inputs: Vec<Input>,
-    flows: Flows,
-    traffic: Traffic,
+    flows: FlowTable,
+    traffic: TrafficSums,
     /// Sums of the flows that are not listed, by scheme.
-    others: Vec<Carried>,
+    others: Vec<SchemeSums>,
     faults: Vec<Fault>,
     timeline: Timeline,
-    header_sizes_in: Sizes,
-    header_sizes_out: Vec<Sizes>,
+    header_sizes_in: SizeCounts,
+    header_sizes_out: Vec<SizeCounts>,
     /// Number of IP packets so far.
     number: u64,
     /// Start of the next input on the time axis, in nanoseconds.
@@ -65,13 +65,13 @@ impl Analysis {
         let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
-            flows: Flows::new(survey.listed(settings.most_flows)),
-            traffic: Traffic::default(),
-            others: vec![Carried::default(); schemes],
+            flows: FlowTable::new(survey.listed(settings.most_flows)),
+            traffic: TrafficSums::default(),
+            others: vec![SchemeSums::default(); schemes],
             faults: Vec::new(),
             timeline: Timeline::default(),
-            header_sizes_in: Sizes::default(),
-            header_sizes_out: vec![Sizes::default(); schemes],
+            header_sizes_in: SizeCounts::default(),
+            header_sizes_out: vec![SizeCounts::default(); schemes],
             number: 0,
             begins: 0,
             damaged: vec![!settings.damage_one; schemes],
@@ -95,7 +95,7 @@ impl Analysis {
     ) -> Result<(), Error> {
         let provision = self.survey.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
         let mut reader = Reader::new(source)?;
-        let mut link = Link::new(&self.settings, self.begins, &provision);
+        let mut link = InputLink::new(&self.settings, self.begins, &provision);
         for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
             if damaged {
                 scheme.spare();
@@ -104,7 +104,7 @@ impl Analysis {
         self.flows.start(self.inputs.len());
         let mut unpack = self.unpack();
         let mut input = Input { path: path.to_owned(), ..Input::default() };
-        (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
+        (input.schc_rules, input.lowpan_contexts) = self.provisioning(&provision);
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
@@ -123,7 +123,7 @@ impl Analysis {
             }
         }
         self.begins = link.latest;
-        self.damaged = link.schemes.iter().map(Scheme::did_damage).collect();
+        self.damaged = link.schemes.iter().map(SchemeLink::did_damage).collect();
         if let Some(link_type) = reader.link_type() {
             input.link_types.entry(link_type).or_default();
         }
@@ -135,7 +135,7 @@ impl Analysis {
     /// Returns the results.
     pub fn finish(self) -> Outcome {
         let totals = self.totals();
-        let tally = Told { settings: &self.settings };
+        let tally = SumsReport { settings: &self.settings };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
         let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
         for mut flow in self.flows.into_list() {
@@ -154,13 +154,13 @@ impl Analysis {
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in.counts(),
-            header_sizes_out: self.header_sizes_out.iter().map(Sizes::counts).collect(),
+            header_sizes_out: self.header_sizes_out.iter().map(SizeCounts::counts).collect(),
         }
     }
 
     /// Returns the sums over all packets so far.
     pub fn totals(&self) -> Totals {
-        let tally = Told { settings: &self.settings };
+        let tally = SumsReport { settings: &self.settings };
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
@@ -194,7 +194,7 @@ impl Analysis {
 
     /// Returns the provisioning of both ends: rules of SCHC and prefixes of 6LoWPAN, for schemes that need
     /// them.
-    fn told_beforehand(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
+    fn provisioning(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
         let schemes = &self.settings.schemes;
         let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&provision.rules));
         let contexts = (0..).map_while(|id| provision.contexts.context(id)).map(|context| {
@@ -204,7 +204,7 @@ impl Analysis {
         (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
     }
 
-    fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
+    fn record(&mut self, input: &mut Input, link: &mut InputLink, unpack: &mut Unpack, record: &Record<'_>) {
         input.packets += 1;
         *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
@@ -224,7 +224,7 @@ impl Analysis {
     }
 
     /// Sends one packet through every scheme.
-    fn carry(&mut self, link: &mut Link, now: Instant, record: u64, packet: &Packet<'_>) {
+    fn carry(&mut self, link: &mut InputLink, now: Instant, record: u64, packet: &ParsedPacket<'_>) {
         let settings = &self.settings;
         let flow = self.flows.of(packet, settings.schemes.len());
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
@@ -264,8 +264,8 @@ impl Analysis {
 }
 
 /// The link of one input.
-struct Link {
-    schemes: Vec<Scheme>,
+struct InputLink {
+    schemes: Vec<SchemeLink>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
     /// Start of the link on the time axis, in nanoseconds.
@@ -274,9 +274,10 @@ struct Link {
     latest: u64,
 }
 
-impl Link {
+impl InputLink {
     fn new(settings: &Settings, begins: u64, provision: &Rc<Provision>) -> Self {
-        let schemes = settings.schemes.iter().map(|spec| Scheme::new(spec, settings, provision)).collect();
+        let schemes =
+            settings.schemes.iter().map(|spec| SchemeLink::new(spec, settings, provision)).collect();
         Self { schemes, first: None, begins, latest: begins }
     }
 
@@ -290,7 +291,7 @@ impl Link {
     }
 }
 
-fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Fault {
+fn fault(flow: &FlowSums, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Fault {
     Fault {
         input: flow.input,
         packet: record,
@@ -308,7 +309,7 @@ fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause
 }
 
 /// Converts a flow that is not listed with all sums.
-fn other_flow(flow: &Flow) -> OtherFlow {
+fn other_flow(flow: &FlowSums) -> OtherFlow {
     OtherFlow {
         input: flow.input,
         src: flow.key.source_text(),
@@ -328,12 +329,12 @@ fn other_flow(flow: &Flow) -> OtherFlow {
 }
 
 /// Converts sums to results.
-struct Told<'s> {
+struct SumsReport<'s> {
     settings: &'s Settings,
 }
 
-impl Told<'_> {
-    fn flow(&self, flow: &Flow, detail: Detail) -> outcome::Flow {
+impl SumsReport<'_> {
+    fn flow(&self, flow: &FlowSums, detail: Detail) -> outcome::Flow {
         let Detail { traffic, mut carried, course } = detail;
         for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
             sums.gaps.add(sum.gap.ended());
@@ -357,7 +358,7 @@ impl Told<'_> {
         }
     }
 
-    fn traffic(&self, traffic: &Traffic) -> outcome::Traffic {
+    fn traffic(&self, traffic: &TrafficSums) -> outcome::Traffic {
         outcome::Traffic {
             bytes_in: traffic.bytes,
             header_bytes_in: traffic.layers.headers(),
@@ -367,12 +368,12 @@ impl Told<'_> {
         }
     }
 
-    fn schemes(&self, traffic: &Traffic, carried: &[Carried]) -> Vec<outcome::Scheme> {
+    fn schemes(&self, traffic: &TrafficSums, carried: &[SchemeSums]) -> Vec<outcome::Scheme> {
         let specs = self.settings.schemes.iter();
         specs.zip(carried).map(|(spec, carried)| self.scheme(spec, traffic, carried)).collect()
     }
 
-    fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
+    fn scheme(&self, spec: &SchemeSpec, traffic: &TrafficSums, carried: &SchemeSums) -> outcome::Scheme {
         let sent = carried.bytes + carried.feedback_bytes;
         let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
         let formats = carried.formats();
@@ -425,8 +426,8 @@ impl Told<'_> {
 
 /// Returns the profiles of the last scheme with profiles, most frequent first; for equal counts, lower
 /// numbers first.
-fn profiles(carried: &[Carried]) -> Vec<&'static str> {
-    let last = carried.iter().map(Carried::profiles).rfind(|profiles| !profiles.is_empty());
+fn profiles(carried: &[SchemeSums]) -> Vec<&'static str> {
+    let last = carried.iter().map(SchemeSums::profiles).rfind(|profiles| !profiles.is_empty());
     let mut profiles: Vec<_> = last.into_iter().flatten().collect();
     profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
     profiles.into_iter().map(|(profile, _)| profile.name()).collect()

@@ -27,7 +27,7 @@
 //! let mut back = Vec::new();
 //! rules.decompress(Direction::Up, &schc, &mut back)?;
 //! assert_eq!(back, get(0x1234));
-//! # Ok::<(), thinair_analyze::schc::Error>(())
+//! # Ok::<(), thinair_analyze::schc::SchcError>(())
 //! ```
 //!
 //! # Assumptions in favor of SCHC
@@ -80,9 +80,9 @@ mod tests;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use fields::{Label, Parsed};
+use fields::{FieldLabel, Parsed};
 pub use learn::Learner;
-pub use rule::{Row, Rule};
+pub use rule::{DescriptorRow, Rule};
 use thinair_rohc::Ports;
 
 /// RuleID of packets that are sent uncompressed.
@@ -143,7 +143,7 @@ pub enum Checksum {
 /// Reason why a SCHC packet cannot be decompressed. The sender is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SchcError {
     /// The packet has no RuleID.
     #[error("a SCHC packet of no octet")]
     Empty,
@@ -171,7 +171,7 @@ pub struct RuleSet {
     /// By direction; the RuleID of a rule is its index plus one.
     rules: [Vec<Rule>; 2],
     /// Indices of the rules with these fields.
-    places: [HashMap<Vec<Label>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
+    places: [HashMap<Vec<FieldLabel>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
 }
 
 /// A hash that processes several octets per step. With at most 255 rules per direction, collisions are
@@ -271,14 +271,14 @@ impl RuleSet {
     }
 
     /// Decompresses `schc` and appends the packet to `out`, which is unchanged after an error.
-    pub fn decompress(&self, direction: Direction, schc: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        let (id, residue) = schc.split_first().ok_or(Error::Empty)?;
+    pub fn decompress(&self, direction: Direction, schc: &[u8], out: &mut Vec<u8>) -> Result<(), SchcError> {
+        let (id, residue) = schc.split_first().ok_or(SchcError::Empty)?;
         if *id == NO_COMPRESSION {
             out.extend_from_slice(residue);
             return Ok(());
         }
         let place = usize::from(*id).wrapping_sub(1);
-        let rule = self.rules(direction).get(place).ok_or(Error::UnknownRule(*id))?;
+        let rule = self.rules(direction).get(place).ok_or(SchcError::UnknownRule(*id))?;
         let start = out.len();
         codec::decompress(rule, residue, out).inspect_err(|_| out.truncate(start))
     }

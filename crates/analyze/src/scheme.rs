@@ -1,5 +1,5 @@
 //! One scheme on the link of one input: every packet is compressed at one side, decompressed at the other,
-//! and compared. A [`Carrier`] implements a scheme; verification and loss are common to all schemes.
+//! and compared. A [`SchemeEnds`] implements a scheme; verification and loss are common to all schemes.
 
 mod lowpan;
 mod rohc;
@@ -13,44 +13,49 @@ use std::rc::Rc;
 
 use thinair_rohc::{Format, Instant, ProfileId};
 
-use crate::loss::Sent;
+use crate::loss::SentPacket;
 use crate::settings::{SchemeSpec, Settings};
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::survey::Provision;
 
 /// Octets by which headers may grow: an IR packet is larger than the headers it replaces.
 const MARGIN: usize = 1024;
 
 /// A compressor and a decompressor at each side of the link.
-trait Carrier: fmt::Debug {
+trait SchemeEnds: fmt::Debug {
     /// Compresses a packet at side `from` to the start of `out`. `None` if the scheme cannot compress such a
     /// packet.
     fn compress(
         &mut self,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal>;
+    ) -> Result<Option<CompressedPacket>, Rejection>;
 
     /// Decompresses at the side opposite to `from` to the start of `out`, and returns the length.
-    fn decompress(&mut self, now: Instant, from: Side, sent: &[u8], out: &mut [u8])
-    -> Result<usize, Refusal>;
+    fn decompress(
+        &mut self,
+        now: Instant,
+        from: CaptureSide,
+        sent: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Rejection>;
 
     /// Writes pending feedback on packets of side `from` to the start of `out`, and returns its length;
     /// `None` if there is none.
-    fn poll_feedback(&mut self, _from: Side, _out: &mut [u8]) -> Option<usize> {
+    fn poll_feedback(&mut self, _from: CaptureSide, _out: &mut [u8]) -> Option<usize> {
         None
     }
 
     /// Delivers feedback to the compressor at side `from`.
-    fn handle_feedback(&mut self, _now: Instant, _from: Side, _feedback: &[u8]) {}
+    fn handle_feedback(&mut self, _now: Instant, _from: CaptureSide, _feedback: &[u8]) {}
 }
 
 /// One scheme with its state.
 #[derive(Debug)]
-pub(crate) struct Scheme {
-    carrier: Box<dyn Carrier>,
+pub(crate) struct SchemeLink {
+    carrier: Box<dyn SchemeEnds>,
     sent: Vec<u8>,
     back: Vec<u8>,
     /// True until the requested damage of one octet has happened.
@@ -59,8 +64,8 @@ pub(crate) struct Scheme {
 
 /// A compressed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Compressed {
-    pub(crate) format: Label,
+pub(crate) struct CompressedPacket {
+    pub(crate) format: FormatLabel,
     /// ROHC profile.
     pub(crate) profile: Option<ProfileId>,
     /// Octets of the headers that were compressed.
@@ -78,17 +83,17 @@ pub(crate) struct Compressed {
 /// Octets of an IR packet in addition to the headers: type, profile and CRC (RFC 5795, section 5.2.2.1).
 const IR_OCTETS: usize = 3;
 
-impl Compressed {
+impl CompressedPacket {
     /// Octets by which the packet may exceed its uncompressed size.
     pub(crate) fn allowance(&self) -> usize {
-        let is_ir = matches!(self.format, Label::Format(Format::Ir | Format::IrCr));
+        let is_ir = matches!(self.format, FormatLabel::Format(Format::Ir | Format::IrCr));
         self.cid_len + if is_ir { IR_OCTETS } else { 0 }
     }
 }
 
 /// Key by which packets are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Label {
+pub(crate) enum FormatLabel {
     /// Format of ROHC.
     Format(Format),
     /// Rule of SCHC by its RuleID.
@@ -103,7 +108,7 @@ pub(crate) enum Label {
 #[derive(Debug)]
 pub(crate) struct Trip {
     /// Result of the compressor; `None` if it rejected the packet, or does not apply to it.
-    pub(crate) compressed: Option<Compressed>,
+    pub(crate) compressed: Option<CompressedPacket>,
     /// True if the scheme does not apply to the packet, which was sent unchanged.
     pub(crate) not_applicable: bool,
     /// Octets sent.
@@ -126,7 +131,7 @@ pub(crate) enum Delivery {
 
 /// Reason why a compressor or decompressor rejects a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct Rejection {
     /// A stable name for reports.
     name: &'static str,
     why: String,
@@ -136,9 +141,9 @@ pub(crate) struct Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The compressor rejected it.
-    NotCompressed(Refusal),
+    NotCompressed(Rejection),
     /// The decompressor rejected it, although nothing was lost.
-    Refused(Refusal),
+    Refused(Rejection),
     /// The decompressor accepted it and delivered nothing.
     Nothing,
     /// The decompressor delivered a different packet.
@@ -151,9 +156,9 @@ pub(crate) enum Cause {
     },
 }
 
-impl Scheme {
+impl SchemeLink {
     pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Rc<Provision>) -> Self {
-        let carrier: Box<dyn Carrier> = match *spec {
+        let carrier: Box<dyn SchemeEnds> = match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 let bases = if learned { &settings.learned } else { &settings.bases };
                 Box::new(rohc::Rohc::new(channel, mode, bases, settings))
@@ -181,7 +186,7 @@ impl Scheme {
         settings: &Settings,
         number: u64,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
     ) -> Trip {
         let room = 2 * packet.len() + MARGIN;
@@ -206,7 +211,7 @@ impl Scheme {
                 return trip;
             }
         }
-        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, Sent::Packet));
+        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Packet));
         if is_lost {
             trip.delivery = Delivery::Lost("link");
         }
@@ -237,7 +242,7 @@ impl Scheme {
         while let Some(len) = self.carrier.poll_feedback(from, &mut self.back) {
             let nth = trip.feedback.len() as u32;
             trip.feedback.push(len);
-            if !settings.loss.is_some_and(|loss| loss.takes(number, Sent::Feedback(nth))) {
+            if !settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Feedback(nth))) {
                 self.carrier.handle_feedback(now, from, &self.back[..len]);
             }
         }
@@ -252,7 +257,7 @@ impl Trip {
     }
 }
 
-impl Label {
+impl FormatLabel {
     /// Name in reports.
     pub(crate) fn name(self) -> std::borrow::Cow<'static, str> {
         match self {
@@ -264,7 +269,7 @@ impl Label {
     }
 }
 
-impl Refusal {
+impl Rejection {
     fn new(name: &'static str, why: impl fmt::Display) -> Self {
         Self { name, why: why.to_string() }
     }

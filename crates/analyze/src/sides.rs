@@ -5,14 +5,14 @@ use std::net::IpAddr;
 
 /// A side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum CaptureSide {
     /// Side of the first address.
     A,
     /// The other side.
     B,
 }
 
-impl Side {
+impl CaptureSide {
     /// The opposite side.
     pub fn other(self) -> Self {
         match self {
@@ -38,15 +38,16 @@ impl Side {
 /// Sides of the addresses seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sides {
-    of: HashMap<IpAddr, Side>,
+    of: HashMap<IpAddr, CaptureSide>,
 }
 
 impl Sides {
     /// Returns the side of the sender of a flow's first packet. A capture does not contain it; addresses that
     /// send to each other are assumed to be on different sides.
-    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> Side {
+    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> CaptureSide {
         let known = self.of.get(&source).copied();
-        let side = known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(Side::A);
+        let side =
+            known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(CaptureSide::A);
         for (address, side) in [(source, side), (destination, side.other())] {
             if is_one_host(address) {
                 self.of.entry(address).or_insert(side);
@@ -71,10 +72,10 @@ mod tests {
         let [client, other, server, group] =
             [[192, 0, 2, 1], [192, 0, 2, 9], [192, 0, 2, 2], [224, 0, 0, 1]].map(IpAddr::from);
         let mut sides = Sides::default();
-        assert_eq!(sides.of_flow(client, group), Side::A);
-        assert_eq!(sides.of_flow(client, server), Side::A);
-        assert_eq!(sides.of_flow(server, client), Side::B);
-        assert_eq!(sides.of_flow(server, group), Side::B);
-        assert_eq!(sides.of_flow(other, server), Side::A);
+        assert_eq!(sides.of_flow(client, group), CaptureSide::A);
+        assert_eq!(sides.of_flow(client, server), CaptureSide::A);
+        assert_eq!(sides.of_flow(server, client), CaptureSide::B);
+        assert_eq!(sides.of_flow(server, group), CaptureSide::B);
+        assert_eq!(sides.of_flow(other, server), CaptureSide::A);
     }
 }

@@ -14,10 +14,10 @@ use thinair_wire::header::protocol;
 
 use crate::flow::Directory;
 use crate::outcome::MOST_COURSES;
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 use crate::schc::{Checksum, Direction, Learner, Reading, RuleSet};
 use crate::settings::{SchemeSpec, Settings};
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::unpack::Unpack;
 
 /// Facts about captures, collected before their packets are compressed.
@@ -103,10 +103,10 @@ const MOST_CONTEXTS: usize = 16;
 const LINK_LOCAL: [u8; 8] = [0xFE, 0x80, 0, 0, 0, 0, 0, 0];
 
 /// Direction of a packet for SCHC; side A is the device.
-pub(crate) fn direction(from: Side) -> Direction {
+pub(crate) fn direction(from: CaptureSide) -> Direction {
     match from {
-        Side::A => Direction::Up,
-        Side::B => Direction::Dw,
+        CaptureSide::A => Direction::Up,
+        CaptureSide::B => Direction::Dw,
     }
 }
 
@@ -223,7 +223,7 @@ impl Survey {
 }
 
 /// Counts the prefixes of the outer header.
-fn count_prefixes(packet: &Packet<'_>, prefixes: &mut BTreeMap<[u8; 8], u64>) {
+fn count_prefixes(packet: &ParsedPacket<'_>, prefixes: &mut BTreeMap<[u8; 8], u64>) {
     let Ok(header) = Ipv6::read(packet.octets) else { return };
     for address in [header.source, header.destination] {
         let Some(&prefix) = address.first_chunk() else { continue };

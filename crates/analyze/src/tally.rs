@@ -6,13 +6,13 @@ use thinair_rohc::ProfileId;
 
 use crate::gaps::Gaps;
 use crate::outcome::{LayersIn, LayersOut};
-use crate::packet::Packet;
-use crate::scheme::{Compressed, Delivery, Label, Trip};
+use crate::packet::ParsedPacket;
+use crate::scheme::{CompressedPacket, Delivery, FormatLabel, Trip};
 use crate::settings::Settings;
 
 /// Sums of uncompressed packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Traffic {
+pub(crate) struct TrafficSums {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) layers: LayersIn,
@@ -22,8 +22,8 @@ pub(crate) struct Traffic {
     pub(crate) over_mtu: u64,
 }
 
-impl Traffic {
-    pub(crate) fn add(&mut self, packet: &Packet<'_>, application: usize, settings: &Settings) {
+impl TrafficSums {
+    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
         let len = packet.octets.len();
         self.packets += 1;
         self.bytes += len as u64;
@@ -38,7 +38,7 @@ impl Traffic {
 
 /// Sums of one scheme.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct SchemeSums {
     pub(crate) bytes: u64,
     pub(crate) layers: LayersOut,
     /// Octets of the first packets of flows.
@@ -47,7 +47,7 @@ pub(crate) struct Carried {
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
     pub(crate) lost_by: BTreeMap<&'static str, u64>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FormatCount>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
     /// Gaps that have ended.
@@ -60,15 +60,15 @@ pub(crate) struct Carried {
 
 /// Packets of one format and profile. A flow has few of these.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
-    format: Label,
+struct FormatCount {
+    format: FormatLabel,
     profile: Option<ProfileId>,
     packets: u64,
     /// Octets of their compressed headers.
     header_bytes: u64,
 }
 
-impl Carried {
+impl SchemeSums {
     /// Adds the trip of a packet; `is_first`: the first one of its flow.
     pub(crate) fn add(&mut self, layers: &LayersOut, is_first: bool, trip: &Trip, settings: &Settings) {
         self.layers.add(layers);
@@ -103,10 +103,10 @@ impl Carried {
     }
 
     /// Adds packets of one kind. Frequent kinds move to the front.
-    fn count(&mut self, format: Label, profile: Option<ProfileId>, packets: u64, header_bytes: u64) {
+    fn count(&mut self, format: FormatLabel, profile: Option<ProfileId>, packets: u64, header_bytes: u64) {
         let Some(at) = self.kinds.iter().position(|kind| kind.format == format && kind.profile == profile)
         else {
-            return self.kinds.push(Kind { format, profile, packets, header_bytes });
+            return self.kinds.push(FormatCount { format, profile, packets, header_bytes });
         };
         self.kinds[at].packets += packets;
         self.kinds[at].header_bytes += header_bytes;
@@ -139,7 +139,7 @@ impl Carried {
     }
 
     /// Number of packets by format, and octets of their compressed headers.
-    pub(crate) fn formats(&self) -> BTreeMap<Label, (u64, u64)> {
+    pub(crate) fn formats(&self) -> BTreeMap<FormatLabel, (u64, u64)> {
         let mut formats = BTreeMap::new();
         for kind in &self.kinds {
             let (packets, header_bytes): &mut (u64, u64) = formats.entry(kind.format).or_default();
@@ -161,9 +161,9 @@ impl Carried {
 
 /// Number of packets by size: an element for each size up to the largest.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sizes(Vec<u64>);
+pub(crate) struct SizeCounts(Vec<u64>);
 
-impl Sizes {
+impl SizeCounts {
     pub(crate) fn add(&mut self, size: usize) {
         if size >= self.0.len() {
             self.0.resize(size + 1, 0);
@@ -180,9 +180,9 @@ impl Sizes {
 /// Layers of one packet after compression. The compressor consumes headers from the front; the rest is sent
 /// unchanged.
 pub(crate) fn layers_out(
-    packet: &Packet<'_>,
+    packet: &ParsedPacket<'_>,
     application: usize,
-    compressed: Option<&Compressed>,
+    compressed: Option<&CompressedPacket>,
 ) -> LayersOut {
     let taken = compressed.map_or(0, |compressed| compressed.header_in);
     let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;

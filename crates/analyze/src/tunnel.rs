@@ -7,7 +7,7 @@
 use thinair_capture::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LinkType, Skip, network_packet};
 use thinair_wire::header::protocol;
 
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 
 /// UDP destination port of VXLAN (RFC 7348, section 8).
 const VXLAN_PORT: u16 = 4_789;
@@ -21,16 +21,16 @@ const ETHERTYPE_ERSPAN_3: u16 = 0x22eb;
 
 /// A tunnel with the packet in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tunnel<'p> {
+pub(crate) struct OpenedTunnel<'p> {
     /// Name of the tunnel in reports.
     pub(crate) name: &'static str,
     /// The IP packet in it, or the reason why there is none.
     pub(crate) inside: Result<&'p [u8], Skip>,
 }
 
-impl<'p> Tunnel<'p> {
+impl<'p> OpenedTunnel<'p> {
     /// Returns the tunnel after the last IP header of a packet, if it is of a supported kind.
-    pub(crate) fn of(packet: &Packet<'p>) -> Option<Self> {
+    pub(crate) fn of(packet: &ParsedPacket<'p>) -> Option<Self> {
         if packet.is_fragment {
             return None;
         }
@@ -43,7 +43,7 @@ impl<'p> Tunnel<'p> {
 
 /// Parses GRE: 2 octets of flags and version, 2 of protocol type, then checksum, key and sequence number of 4
 /// octets each, as the flags indicate (RFC 2784, section 2; RFC 2890, section 2).
-fn gre(octets: &[u8]) -> Option<Tunnel<'_>> {
+fn gre(octets: &[u8]) -> Option<OpenedTunnel<'_>> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -57,7 +57,7 @@ fn gre(octets: &[u8]) -> Option<Tunnel<'_>> {
     }
     let options = [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|option| flags & option != 0).count();
     let payload = octets.get(4 + 4 * options..)?;
-    let tunnel = |name, inside| Some(Tunnel { name, inside });
+    let tunnel = |name, inside| Some(OpenedTunnel { name, inside });
     match kind {
         ETHERTYPE_IPV4 => tunnel("gre", in_link(LinkType::IPV4, payload)),
         ETHERTYPE_IPV6 => tunnel("gre", in_link(LinkType::IPV6, payload)),
@@ -86,14 +86,14 @@ fn erspan_3(octets: &[u8]) -> Option<Result<&[u8], Skip>> {
 }
 
 /// Parses flags (1 octet), reserved (3), VNI (3), reserved (1), and an Ethernet frame (RFC 7348, section 5).
-fn vxlan(datagram: &[u8]) -> Option<Tunnel<'_>> {
+fn vxlan(datagram: &[u8]) -> Option<OpenedTunnel<'_>> {
     const HEADER_LEN: usize = 8;
     const VNI_IS_VALID: u8 = 0x08;
 
     let (header, frame) = datagram.split_at_checked(HEADER_LEN)?;
     let is_vxlan = header[0] & VNI_IS_VALID != 0 && header[HEADER_LEN - 1] == 0;
     (is_vxlan && frame.len() >= thinair_capture::ETHERNET_HEADER_LEN)
-        .then(|| Tunnel { name: "vxlan", inside: in_link(LinkType::ETHERNET, frame) })
+        .then(|| OpenedTunnel { name: "vxlan", inside: in_link(LinkType::ETHERNET, frame) })
 }
 
 /// Returns the IP packet of a frame, if it is complete: some devices truncate mirrored frames.
@@ -147,7 +147,7 @@ mod tests {
 
     /// Returns the name of the tunnel, and the packet in it.
     fn find(octets: &[u8]) -> Option<(&'static str, Result<Vec<u8>, Skip>)> {
-        let tunnel = Tunnel::of(&Packet::parse(octets).unwrap())?;
+        let tunnel = OpenedTunnel::of(&ParsedPacket::parse(octets).unwrap())?;
         Some((tunnel.name, tunnel.inside.map(<[u8]>::to_vec)))
     }
 

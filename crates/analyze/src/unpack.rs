@@ -11,9 +11,9 @@ use thinair_capture::{LinkType, Record, Skip, ZEP_PORT, zep_frame};
 use thinair_lowpan::Contexts;
 use thinair_rohc::Ports;
 
-use crate::mesh::Mesh;
-use crate::packet::Packet;
-use crate::tunnel::Tunnel;
+use crate::mesh::MeshReassembly;
+use crate::packet::ParsedPacket;
+use crate::tunnel::OpenedTunnel;
 
 /// Maximum nesting of tunnels.
 const DEEPEST: usize = 4;
@@ -41,7 +41,7 @@ const DEEPEST: usize = 4;
 /// assert_eq!(outer.network_packet(&record), Ok(&data[..]));
 /// ```
 pub struct Unpack {
-    mesh: Mesh,
+    mesh: MeshReassembly,
     keeps_tunnels: bool,
     /// CoAP ports; if set, packets with a truncated payload are filled with zeros according to their headers.
     fills: Option<Ports>,
@@ -53,7 +53,7 @@ impl Unpack {
     /// Returns an extractor that removes tunnels. `contexts`: those of LOWPAN_IPHC in the captured network.
     pub fn new(contexts: Contexts) -> Self {
         Self {
-            mesh: Mesh::new(contexts),
+            mesh: MeshReassembly::new(contexts),
             keeps_tunnels: false,
             fills: None,
             filled: Vec::new(),
@@ -85,21 +85,21 @@ impl Unpack {
     /// A stable name of the reason why there is none.
     pub fn network_packet<'p>(&'p mut self, record: &Record<'p>) -> Result<&'p [u8], &'static str> {
         match self.find(record)? {
-            Found::Packet(packet) => Ok(packet.octets),
-            Found::NotParsed(octets) => Ok(octets),
+            FoundPacket::Packet(packet) => Ok(packet.octets),
+            FoundPacket::NotParsed(octets) => Ok(octets),
         }
     }
 
     /// Returns the IP packet that a record contains or completes, or a stable name of the reason why there is
     /// none.
-    pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<Packet<'p>, &'static str> {
+    pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<ParsedPacket<'p>, &'static str> {
         match self.find(record)? {
-            Found::Packet(packet) => Ok(packet),
-            Found::NotParsed(_) => Err(Skip::NotIp.name()),
+            FoundPacket::Packet(packet) => Ok(packet),
+            FoundPacket::NotParsed(_) => Err(Skip::NotIp.name()),
         }
     }
 
-    fn find<'p>(&'p mut self, record: &Record<'p>) -> Result<Found<'p>, &'static str> {
+    fn find<'p>(&'p mut self, record: &Record<'p>) -> Result<FoundPacket<'p>, &'static str> {
         let is_mac_frame =
             [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
                 .contains(&record.link_type);
@@ -121,16 +121,16 @@ impl Unpack {
             let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
             let found = without_tunnels(octets, deepest, &mut self.unwrapped)
                 .map_err(|reason| if missing == 0 { reason } else { Skip::Truncated.name() })?;
-            let Found::Packet(packet) = found else {
+            let FoundPacket::Packet(packet) = found else {
                 return if missing == 0 { Ok(found) } else { Err(Skip::Truncated.name()) };
             };
             let zep = packet.datagram_to(ZEP_PORT).filter(|_| !self.keeps_tunnels).and_then(zep_frame);
             match (zep, self.fills) {
                 (None, Some(ports)) if missing > 0 => {
                     let packet = packet.with_missing(missing, &ports).ok_or(Skip::Truncated.name())?;
-                    return Ok(Found::Packet(packet));
+                    return Ok(FoundPacket::Packet(packet));
                 }
-                (None, _) => return Ok(Found::Packet(packet)),
+                (None, _) => return Ok(FoundPacket::Packet(packet)),
                 (Some(_), _) if missing > 0 => return Err(Skip::Truncated.name()),
                 (Some(frame), _) => {
                     *self.unwrapped.entry("zep").or_default() += 1;
@@ -138,7 +138,7 @@ impl Unpack {
                 }
             }
         };
-        Ok(Found::of(self.mesh.packet(record.time, frame)?))
+        Ok(FoundPacket::of(self.mesh.packet(record.time, frame)?))
     }
 }
 
@@ -147,26 +147,26 @@ fn without_tunnels<'p>(
     octets: &'p [u8],
     deepest: usize,
     unwrapped: &mut BTreeMap<&'static str, u64>,
-) -> Result<Found<'p>, &'static str> {
-    let mut found = Found::of(octets);
+) -> Result<FoundPacket<'p>, &'static str> {
+    let mut found = FoundPacket::of(octets);
     for _ in 0..deepest {
-        let Found::Packet(packet) = &found else { break };
-        let Some(tunnel) = Tunnel::of(packet) else { break };
+        let FoundPacket::Packet(packet) = &found else { break };
+        let Some(tunnel) = OpenedTunnel::of(packet) else { break };
         *unwrapped.entry(tunnel.name).or_default() += 1;
-        found = Found::of(tunnel.inside.map_err(Skip::name)?);
+        found = FoundPacket::of(tunnel.inside.map_err(Skip::name)?);
     }
     Ok(found)
 }
 
 /// An IP packet, possibly with headers that cannot be parsed.
-enum Found<'p> {
-    Packet(Packet<'p>),
+enum FoundPacket<'p> {
+    Packet(ParsedPacket<'p>),
     NotParsed(&'p [u8]),
 }
 
-impl<'p> Found<'p> {
+impl<'p> FoundPacket<'p> {
     fn of(octets: &'p [u8]) -> Self {
-        Packet::parse(octets).map_or(Self::NotParsed(octets), Self::Packet)
+        ParsedPacket::parse(octets).map_or(Self::NotParsed(octets), Self::Packet)
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// Returns the results for frames at intervals of one second, with or without check sequence.
-    fn told(
+    fn results(
         unpack: &mut Unpack,
         frames: &[Vec<u8>],
         link_type: LinkType,
@@ -239,7 +239,7 @@ mod tests {
             let mut all = sent(&short, &SETTINGS);
             all.extend(sent(&long, &SETTINGS));
             let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
-            assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, link_type), expected);
+            assert_eq!(results(&mut Unpack::new(Contexts::NONE), &all, link_type), expected);
         }
     }
 
@@ -260,11 +260,11 @@ mod tests {
         let all = [with_context, rohc, acknowledgement, encrypted, cut];
         let names = ["no_context", "not_ip", "not_ip", "encrypted", "malformed_frame"];
         let expected = names.map(Err);
-        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
+        assert_eq!(results(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
         // With the check sequence of an empty frame.
         let wrong = [packet(0)];
         assert_eq!(
-            told(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
+            results(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
             [Err("unsupported_link_type")]
         );
         let data = b"\x02\x00\x6a\xe4\x78";
@@ -302,7 +302,7 @@ mod tests {
         let mut all = sent(&short, &SETTINGS);
         all.extend(sent(&long, &SETTINGS));
         let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
-        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &zep(&all), LinkType::RAW), expected);
+        assert_eq!(results(&mut Unpack::new(Contexts::NONE), &zep(&all), LinkType::RAW), expected);
     }
 
     #[test]
@@ -312,9 +312,9 @@ mod tests {
         let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
         let contexts = Contexts::NONE.with(3, global).unwrap();
         let frames = sent(&other, &Settings { contexts, ..SETTINGS });
-        let told = |contexts| told(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
-        assert_eq!(told(contexts), [Ok(other)]);
-        assert_eq!(told(Contexts::NONE), [Err("no_context")]);
+        let results = |contexts| results(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
+        assert_eq!(results(contexts), [Ok(other)]);
+        assert_eq!(results(Contexts::NONE), [Err("no_context")]);
     }
 
     /// Returns the packet of a record with this number of captured octets.

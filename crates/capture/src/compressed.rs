@@ -1,6 +1,6 @@
 //! Captures compressed with gzip (RFC 1952) or Zstandard (RFC 8878), recognized by their magic numbers.
 //!
-//! A truncated file yields all octets that can be decompressed, and then ends; [`Stream::is_cut`]
+//! A truncated file yields all octets that can be decompressed, and then ends; [`DecompressedStream::is_cut`]
 //! distinguishes it from a complete file.
 
 use std::fmt;
@@ -48,40 +48,40 @@ impl fmt::Display for Compression {
 
 /// Octets of a file, decompressed if necessary.
 #[derive(Debug)]
-pub(crate) struct Stream<R> {
+pub(crate) struct DecompressedStream<R> {
     decoder: Decoder<R>,
-    end: Option<End>,
+    end: Option<DecompressionEnd>,
 }
 
 /// Reason why decompression ended before the end of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum DecompressionEnd {
     Cut,
     Damaged,
 }
 
 #[derive(Debug)]
 enum Decoder<R> {
-    None(Source<R>),
-    Gzip(Box<MultiGzDecoder<BufReader<Source<R>>>>),
-    Zstandard(Box<Frames<R>>),
+    None(FileSource<R>),
+    Gzip(Box<MultiGzDecoder<BufReader<FileSource<R>>>>),
+    Zstandard(Box<ZstandardFrames<R>>),
 }
 
-impl<R: Read> Stream<R> {
+impl<R: Read> DecompressedStream<R> {
     /// Reads the magic number.
     pub(crate) fn new(read: R) -> io::Result<Self> {
-        let mut source = Source::new(read);
+        let mut source = FileSource::new(read);
         let decoder = match source.peek()?.and_then(Compression::of) {
             None => Decoder::None(source),
             Some(Compression::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(source)))),
-            Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(Frames::new(source))),
+            Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(ZstandardFrames::new(source))),
         };
         Ok(Self { decoder, end: None })
     }
 
     /// True if the file ended before its compressed data did.
     pub(crate) fn is_cut(&self) -> bool {
-        self.end == Some(End::Cut)
+        self.end == Some(DecompressionEnd::Cut)
     }
 
     /// Format of the damaged data, after reading has failed because of it.
@@ -91,7 +91,7 @@ impl<R: Read> Stream<R> {
             Decoder::Gzip(_) => Compression::Gzip,
             Decoder::Zstandard(_) => Compression::Zstandard,
         };
-        (self.end == Some(End::Damaged)).then_some(format)
+        (self.end == Some(DecompressionEnd::Damaged)).then_some(format)
     }
 
     /// Octets read from the file, before decompression.
@@ -99,7 +99,7 @@ impl<R: Read> Stream<R> {
         self.source().count
     }
 
-    fn source(&self) -> &Source<R> {
+    fn source(&self) -> &FileSource<R> {
         match &self.decoder {
             Decoder::None(source) => source,
             Decoder::Gzip(decoder) => decoder.get_ref().get_ref(),
@@ -108,7 +108,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-impl<R> Stream<R> {
+impl<R> DecompressedStream<R> {
     pub(crate) fn into_inner(self) -> R {
         match self.decoder {
             Decoder::None(source) => source.read,
@@ -118,7 +118,7 @@ impl<R> Stream<R> {
     }
 }
 
-impl<R: Read> Read for Stream<R> {
+impl<R: Read> Read for DecompressedStream<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let result = match &mut self.decoder {
             Decoder::None(source) => return source.read(room),
@@ -132,17 +132,17 @@ impl<R: Read> Read for Stream<R> {
             return Err(error);
         }
         if source.ended {
-            self.end = Some(End::Cut);
+            self.end = Some(DecompressionEnd::Cut);
             return Ok(0);
         }
-        self.end = Some(End::Damaged);
+        self.end = Some(DecompressionEnd::Damaged);
         Err(error)
     }
 }
 
 /// The file, and the octets read so far.
 #[derive(Debug)]
-struct Source<R> {
+struct FileSource<R> {
     read: R,
     /// First octets of the file, and the number of them that were returned again.
     first: Vec<u8>,
@@ -154,7 +154,7 @@ struct Source<R> {
     failed: bool,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> FileSource<R> {
     fn new(read: R) -> Self {
         Self { read, first: Vec::new(), given: 0, count: 0, ended: false, failed: false }
     }
@@ -194,7 +194,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for FileSource<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let rest = self.first.get(self.given..).unwrap_or_default();
         if rest.is_empty() {
@@ -208,15 +208,15 @@ impl<R: Read> Read for Source<R> {
 }
 
 /// Consecutive Zstandard frames, with or without skippable ones.
-struct Frames<R> {
-    source: BufReader<Source<R>>,
+struct ZstandardFrames<R> {
+    source: BufReader<FileSource<R>>,
     decoder: FrameDecoder,
     /// Reason why the current frame is the last one.
     error: Option<io::Error>,
 }
 
-impl<R: Read> Frames<R> {
-    fn new(source: Source<R>) -> Self {
+impl<R: Read> ZstandardFrames<R> {
+    fn new(source: FileSource<R>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW_SIZE);
         Self { source: BufReader::new(source), decoder, error: None }
@@ -253,7 +253,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-impl<R: Read> Read for Frames<R> {
+impl<R: Read> Read for ZstandardFrames<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.decoder.can_collect() > 0 {
@@ -277,7 +277,7 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-impl<R: fmt::Debug> fmt::Debug for Frames<R> {
+impl<R: fmt::Debug> fmt::Debug for ZstandardFrames<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frames").field("source", &self.source).finish_non_exhaustive()
     }

@@ -50,8 +50,8 @@ mod zep;
 pub use compressed::Compression;
 pub use error::{Error, Flaw};
 pub use link::{
-    ETHERNET_HEADER_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, IpVersion, Network, Rohc, Skip,
-    network_packet, rohc_packet,
+    ETHERNET_HEADER_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, IpVersion, NetworkPacket,
+    RohcPacket, Skip, network_packet, rohc_packet,
 };
 pub use link_type::LinkType;
 pub use mac_frame::{MacFrame, mac_frame};

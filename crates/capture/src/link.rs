@@ -31,7 +31,7 @@ const FCS_LEN: usize = 4;
 
 /// The IP packet of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network<'a> {
+pub struct NetworkPacket<'a> {
     /// IP version, which matches that in the link layer header, if it has one.
     pub version: IpVersion,
     /// The packet, from its first octet. Its IP header is not checked: it may be truncated, and its length
@@ -57,7 +57,7 @@ pub enum IpVersion {
 
 /// The ROHC packet of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rohc<'a> {
+pub struct RohcPacket<'a> {
     /// The packet with all octets that follow in the frame: a ROHC packet has no length, so padding of short
     /// Ethernet frames cannot be distinguished from payload.
     pub packet: &'a [u8],
@@ -140,7 +140,11 @@ impl std::error::Error for Skip {}
 /// # Errors
 /// Reason why there is no complete IP packet. Frames of other protocols are [`Skip::NotIp`] even if they are
 /// truncated.
-pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Network<'_>, Skip> {
+pub fn network_packet(
+    link_type: LinkType,
+    data: &[u8],
+    original_len: u32,
+) -> Result<NetworkPacket<'_>, Skip> {
     let network = part_of_network_packet(link_type, data, original_len)?;
     if network.missing_len > 0 { Err(Skip::Truncated) } else { Ok(network) }
 }
@@ -151,13 +155,13 @@ pub(crate) fn part_of_network_packet(
     link_type: LinkType,
     data: &[u8],
     original_len: u32,
-) -> Result<Network<'_>, Skip> {
-    let Link { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
+) -> Result<NetworkPacket<'_>, Skip> {
+    let ParsedFrame { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
     let version = match payload.first().map(|octet| octet >> 4) {
-        _ if matches!(protocol, Protocol::Rohc | Protocol::Other) => return Err(Skip::NotIp),
+        _ if matches!(protocol, NextProtocol::Rohc | NextProtocol::Other) => return Err(Skip::NotIp),
         None => return Err(nothing(data, original_len)),
-        Some(4) if protocol != Protocol::Ipv6 => IpVersion::V4,
-        Some(6) if protocol != Protocol::Ipv4 => IpVersion::V6,
+        Some(4) if protocol != NextProtocol::Ipv6 => IpVersion::V4,
+        Some(6) if protocol != NextProtocol::Ipv4 => IpVersion::V6,
         Some(_) => return Err(Skip::NotIp),
     };
     let cut = (original_len as usize).saturating_sub(data.len());
@@ -173,7 +177,7 @@ pub(crate) fn part_of_network_packet(
     }
     let len = ip_len.map_or(whole, |ip_len| ip_len.min(whole));
     let packet = payload.get(..len).unwrap_or(payload);
-    Ok(Network {
+    Ok(NetworkPacket {
         version,
         packet,
         link_header_len: header_len,
@@ -188,9 +192,9 @@ pub(crate) fn part_of_network_packet(
 /// # Errors
 /// Reason why there is no complete ROHC packet. Frames of other protocols are [`Skip::NotRohc`] even if they
 /// are truncated.
-pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Rohc<'_>, Skip> {
-    let Link { protocol, payload, header_len, .. } = link(link_type, data, original_len)?;
-    if protocol != Protocol::Rohc {
+pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<RohcPacket<'_>, Skip> {
+    let ParsedFrame { protocol, payload, header_len, .. } = link(link_type, data, original_len)?;
+    if protocol != NextProtocol::Rohc {
         return Err(Skip::NotRohc);
     }
     if is_truncated(data, original_len) {
@@ -199,7 +203,7 @@ pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Resul
     if payload.is_empty() {
         return Err(Skip::Empty);
     }
-    Ok(Rohc { packet: payload, link_header_len: header_len })
+    Ok(RohcPacket { packet: payload, link_header_len: header_len })
 }
 
 pub(crate) fn is_truncated(data: &[u8], original_len: u32) -> bool {
@@ -222,8 +226,8 @@ fn ip_len(version: IpVersion, packet: &[u8]) -> Option<usize> {
 }
 
 /// A parsed frame.
-struct Link<'a> {
-    protocol: Protocol,
+struct ParsedFrame<'a> {
+    protocol: NextProtocol,
     payload: &'a [u8],
     header_len: usize,
     trailer: Trailer,
@@ -242,7 +246,7 @@ enum Trailer {
 
 /// Protocol after a link layer header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+enum NextProtocol {
     Ipv4,
     Ipv6,
     /// IPv4 or IPv6.
@@ -251,8 +255,9 @@ enum Protocol {
     Other,
 }
 
-fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>, Skip> {
-    let headerless = |protocol| Some(Link { protocol, payload: data, header_len: 0, trailer: Trailer::None });
+fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<ParsedFrame<'_>, Skip> {
+    let headerless =
+        |protocol| Some(ParsedFrame { protocol, payload: data, header_len: 0, trailer: Trailer::None });
     let link = match link_type {
         LinkType::ETHERNET => ethertype(data, 12, ETHERNET_HEADER_LEN, Trailer::Any),
         LinkType::IEEE802_11 if !data.is_empty() => return wlan::ieee802_11(data),
@@ -273,10 +278,10 @@ fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>,
         LinkType::PPP_ETHER => ppp::pppoe(data, 0, Trailer::None),
         LinkType::PPP_PPPD => ppp::ppp_pppd(data),
         LinkType::PPP_WITH_DIR => ppp::ppp_with_dir(data),
-        LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => headerless(Protocol::Ip),
-        LinkType::IPV4 => headerless(Protocol::Ipv4),
-        LinkType::IPV6 => headerless(Protocol::Ipv6),
-        LinkType::USER0 => headerless(Protocol::Rohc),
+        LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => headerless(NextProtocol::Ip),
+        LinkType::IPV4 => headerless(NextProtocol::Ipv4),
+        LinkType::IPV6 => headerless(NextProtocol::Ipv6),
+        LinkType::USER0 => headerless(NextProtocol::Rohc),
         _ => return Err(Skip::UnsupportedLinkType),
     };
     link.ok_or(if data.is_empty() { nothing(data, original_len) } else { Skip::Truncated })
@@ -287,7 +292,12 @@ fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>,
 ///
 /// Values below 1,536 are the length of an LLC frame (IEEE 802.3), and in Linux cooked captures also numbers
 /// defined by Linux; neither is IP.
-fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Trailer) -> Option<Link<'_>> {
+fn ethertype(
+    data: &[u8],
+    type_at: usize,
+    mut header_len: usize,
+    trailer: Trailer,
+) -> Option<ParsedFrame<'_>> {
     let mut ethertype = be16(data, type_at)?;
     while VLAN_TAGS.contains(&ethertype) {
         ethertype = be16(data, header_len + 2)?;
@@ -295,12 +305,12 @@ fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Traile
     }
     let protocol = match ethertype {
         ETHERTYPE_PPPOE_SESSION => return ppp::pppoe(data, header_len, trailer),
-        ETHERTYPE_IPV4 => Protocol::Ipv4,
-        ETHERTYPE_IPV6 => Protocol::Ipv6,
-        ETHERTYPE_ROHC => Protocol::Rohc,
-        _ => Protocol::Other,
+        ETHERTYPE_IPV4 => NextProtocol::Ipv4,
+        ETHERTYPE_IPV6 => NextProtocol::Ipv6,
+        ETHERTYPE_ROHC => NextProtocol::Rohc,
+        _ => NextProtocol::Other,
     };
-    Some(Link { protocol, payload: data.get(header_len..)?, header_len, trailer })
+    Some(ParsedFrame { protocol, payload: data.get(header_len..)?, header_len, trailer })
 }
 
 /// ARPHRD type of Ethernet in Linux cooked headers.
@@ -311,41 +321,51 @@ fn sll_trailer(arphrd: u16) -> Trailer {
 }
 
 /// Packet type (2 octets), ARPHRD type (2), address length (2), address (8), protocol (2).
-fn sll(data: &[u8]) -> Option<Link<'_>> {
+fn sll(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let arphrd = be16(data, 2)?;
     ethertype(data, 14, 16, sll_trailer(arphrd))
 }
 
 /// Protocol (2 octets), reserved (2), interface (4), ARPHRD type (2), packet type (1), address length (1),
 /// address (8).
-fn sll2(data: &[u8]) -> Option<Link<'_>> {
+fn sll2(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let arphrd = be16(data, 8)?;
     ethertype(data, 0, 20, sll_trailer(arphrd))
 }
 
 /// Address family in the byte order of the capturing machine. No valid family is valid in the other byte
 /// order.
-fn null(data: &[u8]) -> Option<Link<'_>> {
+fn null(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let &family = data.first_chunk()?;
     let protocol = match address_family(u32::from_be_bytes(family)) {
-        Protocol::Other => address_family(u32::from_le_bytes(family)),
+        NextProtocol::Other => address_family(u32::from_le_bytes(family)),
         protocol => protocol,
     };
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
+    Some(ParsedFrame {
+        protocol,
+        payload: &data[family.len()..],
+        header_len: family.len(),
+        trailer: Trailer::None,
+    })
 }
 
-fn loopback(data: &[u8]) -> Option<Link<'_>> {
+fn loopback(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let &family = data.first_chunk()?;
     let protocol = address_family(u32::from_be_bytes(family));
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
+    Some(ParsedFrame {
+        protocol,
+        payload: &data[family.len()..],
+        header_len: family.len(),
+        trailer: Trailer::None,
+    })
 }
 
-fn address_family(family: u32) -> Protocol {
+fn address_family(family: u32) -> NextProtocol {
     match family {
-        2 => Protocol::Ipv4,
+        2 => NextProtocol::Ipv4,
         // AF_INET6 of Linux; of NetBSD, OpenBSD and BSD/OS; of FreeBSD; of macOS.
-        10 | 24 | 28 | 30 => Protocol::Ipv6,
-        _ => Protocol::Other,
+        10 | 24 | 28 | 30 => NextProtocol::Ipv6,
+        _ => NextProtocol::Other,
     }
 }
 

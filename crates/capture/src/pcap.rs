@@ -2,7 +2,7 @@
 
 use pcap_parser::parse_pcap_header;
 
-use crate::record::Found;
+use crate::record::FoundRecord;
 use crate::{Flaw, LinkType, Timestamp};
 
 /// Length of the file header, in octets.
@@ -16,7 +16,7 @@ pub(crate) const MAGICS: [[u8; 4]; 4] =
 
 /// Properties of all records, from the file header.
 #[derive(Debug)]
-pub(crate) struct Header {
+pub(crate) struct FileHeader {
     big_endian: bool,
     nanoseconds: bool,
     lengths: Lengths,
@@ -34,7 +34,7 @@ enum Lengths {
     OriginalFirst,
 }
 
-impl Header {
+impl FileHeader {
     /// Reads [`HEADER_LEN`] octets that begin with one of [`MAGICS`].
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, Flaw> {
         let Ok((_, header)) = parse_pcap_header(octets) else {
@@ -64,7 +64,7 @@ impl Header {
     ///
     /// # Errors
     /// Number of octets required, if there are fewer.
-    pub(crate) fn record(&self, octets: &[u8]) -> Result<Found, usize> {
+    pub(crate) fn record(&self, octets: &[u8]) -> Result<FoundRecord, usize> {
         let Some((header, data)) = octets.split_first_chunk::<RECORD_HEADER_LEN>() else {
             return Err(RECORD_HEADER_LEN);
         };
@@ -82,7 +82,7 @@ impl Header {
             return Err(end);
         }
         let nanoseconds = u64::from(fraction) * if self.nanoseconds { 1 } else { 1_000 };
-        Ok(Found {
+        Ok(FoundRecord {
             data: RECORD_HEADER_LEN..end,
             time: Timestamp::from_nanos(u64::from(seconds) * 1_000_000_000 + nanoseconds),
             link_type: self.link_type,

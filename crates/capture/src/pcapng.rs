@@ -11,7 +11,7 @@ use pcap_parser::{
     parse_block_be, parse_block_le,
 };
 
-use crate::record::Found;
+use crate::record::FoundRecord;
 use crate::{Flaw, LinkType, Timestamp};
 
 /// Type of a Section Header Block in the file's first four octets, equal in both byte orders.
@@ -29,15 +29,15 @@ const SIMPLE_PACKET_DATA_AT: usize = 12;
 
 /// Type, length and byte order of a block, from its first [`MIN_BLOCK_LEN`] octets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+pub(crate) struct BlockFrame {
+    pub(crate) kind: BlockKind,
     /// Length of the whole block in octets.
     pub(crate) length: u32,
 }
 
 /// Types of blocks that are relevant to a reader of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     SectionHeader,
     InterfaceDescription,
     /// Enhanced, Simple or obsolete Packet Block.
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl BlockKind {
     const SECTION_HEADER: u32 = 0x0a0d_0d0a;
     const INTERFACE_DESCRIPTION: u32 = 1;
     const PACKET: u32 = 2;
@@ -65,16 +65,16 @@ impl Kind {
 /// State of a section, from its blocks so far.
 ///
 /// **For each block call [`frame`](Self::frame), then [`end`](Self::end) with its last four octets, then
-/// [`handle_block`](Self::handle_block) unless it is [`Kind::Other`].**
+/// [`handle_block`](Self::handle_block) unless it is [`BlockKind::Other`].**
 #[derive(Debug, Default)]
-pub(crate) struct Section {
+pub(crate) struct SectionState {
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
-impl Section {
+impl SectionState {
     /// Reads the start of a block, at least [`MIN_BLOCK_LEN`] octets.
-    pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<Frame, Flaw> {
+    pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<BlockFrame, Flaw> {
         if octets.starts_with(&MAGIC) {
             self.order = ByteOrder::of_section(octets).ok_or(Flaw::ByteOrderMagic)?;
         }
@@ -84,11 +84,11 @@ impl Section {
         if length < MIN_BLOCK_LEN as u32 || !length.is_multiple_of(4) {
             return Err(Flaw::BlockLength { length });
         }
-        Ok(Frame { kind: Kind::of(block_type), length })
+        Ok(BlockFrame { kind: BlockKind::of(block_type), length })
     }
 
     /// Checks that the last four octets of `octets` repeat the length of the block.
-    pub(crate) fn end(&self, frame: Frame, octets: &[u8]) -> Result<(), Flaw> {
+    pub(crate) fn end(&self, frame: BlockFrame, octets: &[u8]) -> Result<(), Flaw> {
         match octets.last_chunk().map(|&last| self.order.u32(last)) {
             Some(last) if last != frame.length => Err(Flaw::BlockLengthsDiffer { first: frame.length, last }),
             _ => Ok(()),
@@ -96,7 +96,11 @@ impl Section {
     }
 
     /// Reads a whole block; returns its record if it contains one.
-    pub(crate) fn handle_block(&mut self, frame: Frame, block: &[u8]) -> Result<Option<Found>, Flaw> {
+    pub(crate) fn handle_block(
+        &mut self,
+        frame: BlockFrame,
+        block: &[u8],
+    ) -> Result<Option<FoundRecord>, Flaw> {
         let parse = match self.order {
             ByteOrder::Little => parse_block_le,
             ByteOrder::Big => parse_block_be,
@@ -106,12 +110,14 @@ impl Section {
             Ok((_, Block::InterfaceDescription(idb))) => self.handle_interface(&idb).map(|()| None),
             Ok((_, Block::EnhancedPacket(packet))) => self.enhanced_packet(&packet).map(Some),
             Ok((_, Block::SimplePacket(packet))) => self.simple_packet(&packet).map(Some),
-            Ok((_, Block::Unknown(_))) if frame.kind == Kind::Packet => self.packet(block).map(Some),
+            Ok((_, Block::Unknown(_))) if frame.kind == BlockKind::Packet => self.packet(block).map(Some),
             Ok(_) => Ok(None),
             Err(_) => Err(match frame.kind {
-                Kind::SectionHeader => Flaw::BlockTooShort { block_type: Kind::SECTION_HEADER },
-                Kind::InterfaceDescription => Flaw::BlockTooShort { block_type: Kind::INTERFACE_DESCRIPTION },
-                Kind::Packet | Kind::Other => Flaw::PacketTooLong,
+                BlockKind::SectionHeader => Flaw::BlockTooShort { block_type: BlockKind::SECTION_HEADER },
+                BlockKind::InterfaceDescription => {
+                    Flaw::BlockTooShort { block_type: BlockKind::INTERFACE_DESCRIPTION }
+                }
+                BlockKind::Packet | BlockKind::Other => Flaw::PacketTooLong,
             }),
         }
     }
@@ -156,9 +162,9 @@ impl Section {
     }
 
     /// Reads an Enhanced Packet Block (section 4.3).
-    fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<Found, Flaw> {
+    fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<FoundRecord, Flaw> {
         let interface = self.interface(packet.if_id)?;
-        Ok(Found {
+        Ok(FoundRecord {
             data: PACKET_DATA_AT..PACKET_DATA_AT + packet.packet_data().len(),
             time: interface.time(packet.ts_high, packet.ts_low),
             link_type: interface.link_type,
@@ -168,14 +174,14 @@ impl Section {
 
     /// Reads a Simple Packet Block (section 4.4). It has no captured length: that is the original length,
     /// limited by the snap length of the first interface.
-    fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<Found, Flaw> {
+    fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<FoundRecord, Flaw> {
         let interface = self.interface(0)?;
         let snap_len = match interface.snap_len {
             0 => u32::MAX,
             limit => limit,
         };
         let captured_len = packet.packet_data().len().min(snap_len as usize);
-        Ok(Found {
+        Ok(FoundRecord {
             data: SIMPLE_PACKET_DATA_AT..SIMPLE_PACKET_DATA_AT + captured_len,
             time: Timestamp::default(),
             link_type: interface.link_type,
@@ -184,7 +190,7 @@ impl Section {
     }
 
     /// Reads a Packet Block (obsolete, appendix A).
-    fn packet(&self, block: &[u8]) -> Result<Found, Flaw> {
+    fn packet(&self, block: &[u8]) -> Result<FoundRecord, Flaw> {
         let u32_at = |at| self.order.u32_at(block, at).ok_or(Flaw::PacketTooLong);
         let interface_id = self.order.u16_at(block, 8).ok_or(Flaw::PacketTooLong)?;
         let (ts_high, ts_low) = (u32_at(12)?, u32_at(16)?);
@@ -194,7 +200,7 @@ impl Section {
         if captured_len > block.len().saturating_sub(PACKET_DATA_AT + size_of::<u32>()) {
             return Err(Flaw::PacketTooLong);
         }
-        Ok(Found {
+        Ok(FoundRecord {
             data: PACKET_DATA_AT..PACKET_DATA_AT + captured_len,
             time: interface.time(ts_high, ts_low),
             link_type: interface.link_type,

@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use crate::compressed::Stream;
-use crate::pcap::{self, Header};
-use crate::pcapng::{self, Kind, Section};
-use crate::record::Found;
-use crate::window::Window;
+use crate::compressed::DecompressedStream;
+use crate::pcap::{self, FileHeader};
+use crate::pcapng::{self, BlockKind, SectionState};
+use crate::record::FoundRecord;
+use crate::window::ReadWindow;
 use crate::{Error, Flaw, LinkType, Record};
 
 /// Maximum size of a record or packet block with its headers, in octets: 16 MiB. Blocks without packets are
@@ -25,17 +25,17 @@ pub const MAX_RECORD_LEN: usize = 16 * 1024 * 1024;
 /// file demands, at most 128 MiB.
 #[derive(Debug)]
 pub struct Reader<R> {
-    window: Window<Stream<R>>,
-    format: Format,
+    window: ReadWindow<DecompressedStream<R>>,
+    format: FileFormat,
     /// Number of records returned, and of records lost to an error.
     records: u64,
     ended: bool,
 }
 
 #[derive(Debug)]
-enum Format {
-    Pcap(Header),
-    Pcapng(Section),
+enum FileFormat {
+    Pcap(FileHeader),
+    Pcapng(SectionState),
 }
 
 impl<R: Read> Reader<R> {
@@ -44,8 +44,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, is not a capture file, or is damaged in its header.
     pub fn new(read: R) -> Result<Self, Error> {
-        let stream = Stream::new(read).map_err(|source| Error::Io { offset: 0, source })?;
-        let mut window = Window::new(stream);
+        let stream = DecompressedStream::new(read).map_err(|source| Error::Io { offset: 0, source })?;
+        let mut window = ReadWindow::new(stream);
         Self::open(&mut window).map_err(|error| explained(&window, error, 0)).map(|format| Self {
             window,
             format,
@@ -54,16 +54,16 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    fn open(window: &mut Window<Stream<R>>) -> Result<Format, Error> {
+    fn open(window: &mut ReadWindow<DecompressedStream<R>>) -> Result<FileFormat, Error> {
         window.fill(4)?;
         let mut format = match window.octets().first_chunk() {
-            Some(&pcapng::MAGIC) => Format::Pcapng(Section::default()),
+            Some(&pcapng::MAGIC) => FileFormat::Pcapng(SectionState::default()),
             Some(magic) if pcap::MAGICS.contains(magic) => {
                 if !window.fill(pcap::HEADER_LEN)? {
                     return Err(truncated(window, 0, 0));
                 }
                 let header = window.take(pcap::HEADER_LEN);
-                Format::Pcap(Header::parse(header).map_err(|flaw| Error::Malformed {
+                FileFormat::Pcap(FileHeader::parse(header).map_err(|flaw| Error::Malformed {
                     offset: 0,
                     record: 0,
                     flaw,
@@ -73,7 +73,7 @@ impl<R: Read> Reader<R> {
             None if window.stream().is_cut() => return Err(truncated(window, 0, 0)),
             None => return Err(too_short_for_a_capture(window.octets())),
         };
-        if let Format::Pcapng(section) = &mut format {
+        if let FileFormat::Pcapng(section) = &mut format {
             next_block(window, section, 0)?;
         }
         Ok(format)
@@ -83,8 +83,8 @@ impl<R: Read> Reader<R> {
     /// section of a pcapng file.
     pub fn link_type(&self) -> Option<LinkType> {
         match &self.format {
-            Format::Pcap(header) => Some(header.link_type()),
-            Format::Pcapng(section) => section.first_link_type(),
+            FileFormat::Pcap(header) => Some(header.link_type()),
+            FileFormat::Pcapng(section) => section.first_link_type(),
         }
     }
 
@@ -132,12 +132,12 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the next record into `window.taken()`.
-    fn find_record(&mut self) -> Result<Option<Found>, Error> {
+    fn find_record(&mut self) -> Result<Option<FoundRecord>, Error> {
         let record = self.records + 1;
         while self.window.fill(1)? {
             let found = match &mut self.format {
-                Format::Pcap(header) => Some(next_pcap_record(&mut self.window, header, record)?),
-                Format::Pcapng(section) => next_block(&mut self.window, section, record)?,
+                FileFormat::Pcap(header) => Some(next_pcap_record(&mut self.window, header, record)?),
+                FileFormat::Pcapng(section) => next_block(&mut self.window, section, record)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -150,7 +150,11 @@ impl<R: Read> Reader<R> {
     }
 }
 
-fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u64) -> Result<Found, Error> {
+fn next_pcap_record<R: Read>(
+    window: &mut ReadWindow<R>,
+    header: &FileHeader,
+    record: u64,
+) -> Result<FoundRecord, Error> {
     let mut wanted = pcap::RECORD_HEADER_LEN;
     loop {
         check_length(window, record, wanted as u64)?;
@@ -169,10 +173,10 @@ fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u6
 
 /// Reads one block; returns its record if it contains one.
 fn next_block<R: Read>(
-    window: &mut Window<R>,
-    section: &mut Section,
+    window: &mut ReadWindow<R>,
+    section: &mut SectionState,
     record: u64,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<FoundRecord>, Error> {
     let offset = window.offset();
     let malformed = |flaw| Error::Malformed { offset, record, flaw };
 
@@ -180,7 +184,7 @@ fn next_block<R: Read>(
         return Err(truncated(window, offset, record));
     }
     let frame = section.frame(window.octets()).map_err(malformed)?;
-    if frame.kind == Kind::Other {
+    if frame.kind == BlockKind::Other {
         let length_at_end = size_of::<u32>();
         if !window.skip(u64::from(frame.length) - length_at_end as u64)? || !window.fill(length_at_end)? {
             return Err(truncated(window, offset, record));
@@ -197,7 +201,7 @@ fn next_block<R: Read>(
     section.handle_block(frame, block).map_err(malformed)
 }
 
-fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result<(), Error> {
+fn check_length<R: Read>(window: &ReadWindow<R>, record: u64, length: u64) -> Result<(), Error> {
     let limit = MAX_RECORD_LEN as u64;
     if length > limit {
         return Err(Error::Malformed {
@@ -210,7 +214,7 @@ fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result
 }
 
 /// Reports damaged compression as the reason of a read error.
-fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> Error {
+fn explained<R: Read>(window: &ReadWindow<DecompressedStream<R>>, error: Error, record: u64) -> Error {
     match (error, window.stream().damaged()) {
         (Error::Io { offset, .. }, Some(format)) => {
             Error::Malformed { offset, record, flaw: Flaw::Compression { format } }
@@ -219,7 +223,7 @@ fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> 
     }
 }
 
-fn truncated<R: Read>(window: &Window<R>, offset: u64, record: u64) -> Error {
+fn truncated<R: Read>(window: &ReadWindow<R>, offset: u64, record: u64) -> Error {
     Error::Truncated { offset, end: window.octets_read(), record }
 }
 

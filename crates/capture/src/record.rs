@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::link::{self, Network, Rohc, Skip};
+use crate::link::{self, NetworkPacket, RohcPacket, Skip};
 use crate::mac_frame::{MacFrame, mac_frame};
 use crate::{LinkType, Timestamp};
 
@@ -31,16 +31,16 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// Reason why there is no complete packet.
-    pub fn network_packet(&self) -> Result<Network<'a>, Skip> {
+    pub fn network_packet(&self) -> Result<NetworkPacket<'a>, Skip> {
         link::network_packet(self.link_type, self.data, self.original_len)
     }
 
     /// Finds the captured part of the IP packet in the frame, also if its end is missing: see
-    /// [`network_packet`](crate::network_packet) and [`Network::missing_len`].
+    /// [`network_packet`](crate::network_packet) and [`NetworkPacket::missing_len`].
     ///
     /// # Errors
     /// Reason why there is no packet; also [`Skip::Truncated`] if its length is unknown.
-    pub fn part_of_network_packet(&self) -> Result<Network<'a>, Skip> {
+    pub fn part_of_network_packet(&self) -> Result<NetworkPacket<'a>, Skip> {
         link::part_of_network_packet(self.link_type, self.data, self.original_len)
     }
 
@@ -48,7 +48,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// Reason why there is no complete packet.
-    pub fn rohc_packet(&self) -> Result<Rohc<'a>, Skip> {
+    pub fn rohc_packet(&self) -> Result<RohcPacket<'a>, Skip> {
         link::rohc_packet(self.link_type, self.data, self.original_len)
     }
 
@@ -63,7 +63,7 @@ impl<'a> Record<'a> {
 
 /// Position and properties of a record, before it is lent to the caller.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundRecord {
     /// Range of the data, from the start of the headers of the record or block.
     pub(crate) data: Range<usize>,
     pub(crate) time: Timestamp,

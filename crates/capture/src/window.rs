@@ -9,7 +9,7 @@ const INITIAL_LEN: usize = 64 * 1024;
 /// **Call [`fill`](Self::fill) before [`octets`](Self::octets) or [`take`](Self::take).** Taken octets remain
 /// available until the next `fill` or `skip`.
 #[derive(Debug)]
-pub(crate) struct Window<R> {
+pub(crate) struct ReadWindow<R> {
     read: R,
     buffer: Vec<u8>,
     // `taken..start` of `buffer` was taken last, `start..end` has been read and not taken; `taken <= start <=
@@ -22,7 +22,7 @@ pub(crate) struct Window<R> {
     at_end: bool,
 }
 
-impl<R: Read> Window<R> {
+impl<R: Read> ReadWindow<R> {
     pub(crate) fn new(read: R) -> Self {
         Self { read, buffer: vec![0; INITIAL_LEN], taken: 0, start: 0, end: 0, offset: 0, at_end: false }
     }
@@ -96,7 +96,7 @@ impl<R: Read> Window<R> {
     }
 }
 
-impl<R> Window<R> {
+impl<R> ReadWindow<R> {
     pub(crate) fn stream(&self) -> &R {
         &self.read
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn view_moves_on_and_grows() {
         let stream: Vec<u8> = (0..=255).cycle().take(5 * INITIAL_LEN + 3).collect();
-        let mut window = Window::new(stream.as_slice());
+        let mut window = ReadWindow::new(stream.as_slice());
         assert!(window.fill(3).unwrap());
         assert_eq!(window.take(3), [0, 1, 2]);
         assert!(window.skip(INITIAL_LEN as u64).unwrap());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_wanted_length_alone_allocates_nothing() {
-        let mut window = Window::new([1, 2, 3].as_slice());
+        let mut window = ReadWindow::new([1, 2, 3].as_slice());
         assert!(!window.fill(1 << 40).unwrap());
         assert_eq!(window.buffer.len(), INITIAL_LEN);
     }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_read_that_claims_too_much_does_not_panic() {
-        assert!(Window::new(Liar).fill(3 * INITIAL_LEN).unwrap());
+        assert!(ReadWindow::new(Liar).fill(3 * INITIAL_LEN).unwrap());
     }
 
     struct Fails(u8);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn interruptions_are_retried_and_failures_name_the_offset() {
-        let mut window = Window::new(Fails(0));
+        let mut window = ReadWindow::new(Fails(0));
         assert!(window.fill(1).unwrap());
         assert!(matches!(window.fill(2), Err(Error::Io { offset: 1, .. })));
     }

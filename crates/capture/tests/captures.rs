@@ -65,7 +65,7 @@ fn own_captures() {
         files.filter(|path| path.extension().is_some_and(|end| end == "pcap")).collect();
     assert_eq!(names.len(), OWN.len(), "a file in {} is not in the list", folder.display());
     for (name, records, truncated) in OWN {
-        assert_eq!(read(&folder.join(name)), Summary::of(records, truncated), "{name}");
+        assert_eq!(read(&folder.join(name)), FileSummary::of(records, truncated), "{name}");
     }
 }
 
@@ -99,31 +99,31 @@ fn captures_of_third_parties() {
     };
     for (name, records) in OPEN {
         let path = Path::new(&shared).join("captures/open").join(name);
-        assert_eq!(read(&path), Summary::of(records, 0), "{name}");
+        assert_eq!(read(&path), FileSummary::of(records, 0), "{name}");
     }
 }
 
-/// Summary of a file: number of records, number of records with an IP packet, and reasons for skipping the
+/// FileSummary of a file: number of records, number of records with an IP packet, and reasons for skipping the
 /// others.
 #[derive(Debug, PartialEq)]
-struct Summary {
+struct FileSummary {
     records: u64,
     packets: u64,
     skipped: BTreeMap<&'static str, u64>,
 }
 
-impl Summary {
+impl FileSummary {
     fn of(records: u64, truncated: u64) -> Self {
         let skipped = BTreeMap::from([("truncated", truncated)]);
         Self { records, packets: records - truncated, skipped }
     }
 }
 
-fn read(path: &Path) -> Summary {
+fn read(path: &Path) -> FileSummary {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let length = file.metadata().unwrap().len();
     let mut reader = Reader::new(file).unwrap();
-    let mut summary = Summary { records: 0, packets: 0, skipped: BTreeMap::from([("truncated", 0)]) };
+    let mut summary = FileSummary { records: 0, packets: 0, skipped: BTreeMap::from([("truncated", 0)]) };
     while let Some(record) = reader.next_record() {
         let record = record.unwrap();
         summary.records += 1;

@@ -48,7 +48,7 @@ const PLAIN_WIDTH: usize = 140;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = EXIT_STATUS)]
-pub(crate) struct Arguments {
+pub(crate) struct AnalyzeArguments {
     /// Captures to analyze (pcap, pcapng, also .gz and .zst), one per link; `-` is standard input
     #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -114,7 +114,7 @@ pub(crate) struct Arguments {
     damage: bool,
 }
 
-impl Arguments {
+impl AnalyzeArguments {
     /// Files that contain the packets after the command has ended; none for a live capture that is not
     /// written to a file.
     fn kept(&self) -> &[PathBuf] {
@@ -163,7 +163,7 @@ impl SchemeName {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     let mut settings = match settings(arguments) {
         Ok(settings) => settings,
         Err(wrong) => {
@@ -219,7 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(arguments, &outcome))
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, String> {
+fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| is_stdio(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
@@ -241,7 +241,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
 }
 
 /// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.
-fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
+fn learned(arguments: &AnalyzeArguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
     let options = &arguments.channel;
     let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
     let files = arguments.kept();
@@ -255,7 +255,7 @@ fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> 
 
 /// Returns the schemes of the table during a live capture: those of ROHC, since the others need rules or
 /// prefixes beforehand.
-fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
+fn live_schemes(arguments: &AnalyzeArguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
     let mode = arguments.mode.unwrap_or(Mode::Optimistic);
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *channel, false);
@@ -272,7 +272,11 @@ fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<
 
 /// Returns the schemes to compare: those given, or all that can differ on these captures. Contexts are added
 /// where the captures have more flows.
-fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyhow::Result<Vec<SchemeSpec>> {
+fn schemes(
+    arguments: &AnalyzeArguments,
+    settings: &Settings,
+    survey: &Survey,
+) -> anyhow::Result<Vec<SchemeSpec>> {
     let usual = &settings.channel;
     let modes = match arguments.mode {
         Some(mode) => vec![mode],
@@ -315,7 +319,7 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
 }
 
 /// Returns the text for standard output.
-fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> String {
+fn shown(arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> String {
     if arguments.csv {
         return text::flows_csv(outcome);
     }
@@ -328,12 +332,12 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Strin
     format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text())
 }
 
-fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
+fn advice(n: Numerals, arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
     Advice::of(n, &arguments.channel, settings, outcome, &paths)
 }
 
-fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {
+fn verdict(arguments: &AnalyzeArguments, outcome: &Outcome) -> ExitCode {
     for line in words::endings(outcome).into_iter().chain(words::faults(outcome)) {
         eprintln!("thinair: {line}");
     }

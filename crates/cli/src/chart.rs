@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use thinair_analyze::chart::{self, Chart, Choice, Octets};
-use thinair_report::{Cell, Column, Message, Sequence, Table};
+use thinair_analyze::chart::{self, Chart, Choice, LayerOctets};
+use thinair_report::{Cell, Column, Sequence, SequenceMessage, Table};
 use thinair_rohc::Ports;
 
 use crate::packets::PacketOptions;
@@ -26,7 +26,7 @@ Exit status: 0 for success; 1 if the file cannot be read or contains no matching
 
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
+pub(crate) struct ChartArguments {
     /// Capture to draw (pcap, pcapng, also .gz and .zst); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ChartArguments) -> anyhow::Result<ExitCode> {
     let wrong = |what: String| {
         eprintln!("thinair: {what}");
         Ok(ExitCode::from(2))
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let style = style(PLAIN_WIDTH);
-    let mut text = drawn(&name, &chart).to_text(&style) + "\n" + &ways(&chart).to_text(&style);
+    let mut text = drawn(&name, &chart).to_text(&style) + "\n" + &directions(&chart).to_text(&style);
     if chart.more > 0 {
         text += &format!("\n{} more packets; --skip and --count choose others.\n", chart.more);
     }
@@ -115,7 +115,7 @@ fn drawn(name: &str, chart: &Chart) -> Sequence {
     let mut sequence = Sequence::new(name, "ms", chart.hosts.iter().map(String::as_str));
     for message in &chart.messages {
         let again = if message.again { ", again" } else { "" };
-        sequence.message(Message {
+        sequence.message(SequenceMessage {
             time: format!("{:.3}", message.time_ns as f64 / 1e6),
             from: message.from,
             to: message.to,
@@ -126,16 +126,16 @@ fn drawn(name: &str, chart: &Chart) -> Sequence {
     sequence
 }
 
-fn ways(chart: &Chart) -> Table {
+fn directions(chart: &Chart) -> Table {
     let columns = ["packets", "again", "octets", "IP", "transport", "CoAP", "payload"].map(Column::number);
     let mut table =
         Table::new("", [vec![Column::text("from"), Column::text("to")], columns.to_vec()].concat());
-    for way in &chart.ways {
+    for direction in &chart.ways {
         let host = |number: usize| Cell::text(chart.hosts.get(number).map_or("", String::as_str));
-        let Octets { ip, transport, application, payload } = way.octets;
-        let total = way.octets.total();
-        let counts = [way.packets, way.again, total, ip, transport, application, payload];
-        table.row([host(way.from), host(way.to)].into_iter().chain(counts.map(Cell::integer)));
+        let LayerOctets { ip, transport, application, payload } = direction.octets;
+        let total = direction.octets.total();
+        let counts = [direction.packets, direction.again, total, ip, transport, application, payload];
+        table.row([host(direction.from), host(direction.to)].into_iter().chain(counts.map(Cell::integer)));
     }
     table
 }

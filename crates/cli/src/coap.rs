@@ -15,10 +15,10 @@ use clap::Subcommand;
 use thinair_coap::{Code, code};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum CoapCommand {
     /// Request a resource
     #[command(after_long_help = request::EXIT_STATUS)]
-    Get(Box<request::Arguments>),
+    Get(Box<request::RequestArguments>),
     /// Create or replace a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Put(Box<request::WithBody>),
@@ -27,7 +27,7 @@ pub(crate) enum Task {
     Post(Box<request::WithBody>),
     /// Delete a resource
     #[command(after_long_help = request::EXIT_STATUS)]
-    Delete(Box<request::Arguments>),
+    Delete(Box<request::RequestArguments>),
     /// Request part of a resource, selected by a payload (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Fetch(Box<request::WithBody>),
@@ -42,22 +42,22 @@ pub(crate) enum Task {
     Observe(Box<request::Observe>),
     /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
-    Discover(Box<request::Arguments>),
+    Discover(Box<request::RequestArguments>),
     /// Serve a folder, or test resources
-    Serve(serve::Arguments),
+    Serve(serve::ServeArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &CoapCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Get(arguments) => request::run(Code::GET, arguments),
-        Task::Put(arguments) => request::run_with_body(Code::PUT, arguments),
-        Task::Post(arguments) => request::run_with_body(Code::POST, arguments),
-        Task::Delete(arguments) => request::run(Code::DELETE, arguments),
-        Task::Fetch(arguments) => request::run_with_body(code::FETCH, arguments),
-        Task::Patch(arguments) => request::run_with_body(code::PATCH, arguments),
-        Task::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
-        Task::Observe(arguments) => request::observe(arguments),
-        Task::Discover(arguments) => request::discover(arguments),
-        Task::Serve(arguments) => serve::run(arguments),
+        CoapCommand::Get(arguments) => request::run(Code::GET, arguments),
+        CoapCommand::Put(arguments) => request::run_with_body(Code::PUT, arguments),
+        CoapCommand::Post(arguments) => request::run_with_body(Code::POST, arguments),
+        CoapCommand::Delete(arguments) => request::run(Code::DELETE, arguments),
+        CoapCommand::Fetch(arguments) => request::run_with_body(code::FETCH, arguments),
+        CoapCommand::Patch(arguments) => request::run_with_body(code::PATCH, arguments),
+        CoapCommand::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
+        CoapCommand::Observe(arguments) => request::observe(arguments),
+        CoapCommand::Discover(arguments) => request::discover(arguments),
+        CoapCommand::Serve(arguments) => serve::run(arguments),
     }
 }

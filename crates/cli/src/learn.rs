@@ -12,10 +12,10 @@ use thinair_rohc::{
 };
 use thinair_wire::header::protocol;
 
-use self::merge::{First, Flow, merged};
+use self::merge::{FirstMessage, LearnedFlow, merged};
 use crate::options::{BLOCKS, ChecksumOption};
 use crate::packets::PacketOptions;
-use crate::records::{Clock, Input, Tally, unreadable};
+use crate::records::{OpenCapture, ReasonTally, RecordClock, unreadable};
 use crate::usage::Usage;
 
 /// Largest number of octets by which compression may enlarge a packet.
@@ -44,16 +44,16 @@ fn learn(
     packets: &PacketOptions,
     checksum: ChecksumOption,
     ports: Ports,
-) -> anyhow::Result<Vec<Flow>> {
+) -> anyhow::Result<Vec<LearnedFlow>> {
     let channel = channel(checksum)?;
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
     config.coap.ports = ports;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
-    let mut input = Input::open(capture)?;
+    let mut input = OpenCapture::open(capture)?;
     let mut unpack = packets.unpack().map_err(Usage::error)?;
-    let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
-    let mut seen: HashMap<Ends, Seen> = HashMap::new();
+    let (mut clock, mut skipped, mut rohc) = (RecordClock::default(), ReasonTally::default(), Vec::new());
+    let mut seen: HashMap<FlowEnds, SeenFlow> = HashMap::new();
     while let Some(record) = input.reader.next_record() {
         let record = match record {
             Ok(record) => record,
@@ -63,12 +63,12 @@ fn learn(
             }
         };
         let Ok(packet) = unpack.network_packet(&record) else { continue };
-        let Some(ends) = Ends::of(packet) else { continue };
+        let Some(ends) = FlowEnds::of(packet) else { continue };
         rohc.resize(packet.len() + ROOM, 0);
         let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };
         if compressed.profile == ProfileId::Coap {
             let message = packet.get(ends.coap_at()..).unwrap_or_default();
-            let first = || Seen { packets: 0, is_coap: true, first: First::of(message) };
+            let first = || SeenFlow { packets: 0, is_coap: true, first: FirstMessage::of(message) };
             seen.entry(ends).or_insert_with(first).packets += 1;
         } else if let Some(seen) = seen.get_mut(&ends) {
             // Its first packets looked like CoAP; a later one did not.
@@ -77,9 +77,9 @@ fn learn(
     }
     let name = capture.file_name().map_or_else(|| input.name.clone(), |name| name.display().to_string());
     let bases = compressor.learned_bases();
-    let known = bases.filter_map(|base| Some((base, seen.get(&Ends::of_base(&base))?)));
+    let known = bases.filter_map(|base| Some((base, seen.get(&FlowEnds::of_base(&base))?)));
     let flows = known.filter(|(base, seen)| seen.is_coap && is_writable(base));
-    Ok(flows.filter_map(|(base, seen)| Flow::new(&base, seen.packets, &seen.first, &name)).collect())
+    Ok(flows.filter_map(|(base, seen)| LearnedFlow::new(&base, seen.packets, &seen.first, &name)).collect())
 }
 
 /// Returns a channel with large CIDs, so that few contexts are evicted.
@@ -94,21 +94,21 @@ fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
 
 /// Counts of one flow, and its first message.
 #[derive(Debug)]
-struct Seen {
+struct SeenFlow {
     packets: u64,
     is_coap: bool,
-    first: First,
+    first: FirstMessage,
 }
 
 /// IP version, addresses and ports of a flow.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Ends {
+struct FlowEnds {
     v6: bool,
     addresses: [[u8; 16]; 2],
     ports: [u8; 4],
 }
 
-impl Ends {
+impl FlowEnds {
     /// Returns the addresses and ports of a packet that profile `coap` can compress: UDP, without extension
     /// headers and IP options.
     fn of(packet: &[u8]) -> Option<Self> {

@@ -60,74 +60,75 @@ const NAME: &str = "thinair";
 /// Header compression for constrained links: measure it, try it, run it
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, about, propagate_version = true)]
-struct Command {
+struct CommandLine {
     #[command(subcommand)]
-    task: Task,
+    task: MainCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Task {
+enum MainCommand {
     /// Measure the octets of each flow of a capture, and the savings by header compression
     #[cfg(feature = "analyze")]
-    Analyze(analyze::Arguments),
+    Analyze(analyze::AnalyzeArguments),
     /// Draw a message sequence chart of a capture
     #[cfg(feature = "analyze")]
-    Chart(chart::Arguments),
+    Chart(chart::ChartArguments),
     /// Compress and decompress captures with Robust Header Compression (ROHC)
     #[cfg(feature = "rohc")]
     #[command(subcommand)]
-    Rohc(rohc::Task),
+    Rohc(rohc::RohcCommand),
     /// Emulate constrained links, and compute their capacity
     #[cfg(feature = "link")]
     #[command(subcommand)]
-    Link(link::Task),
+    Link(link::LinkCommand),
     /// Tunnel IP packets over UDP, ULE, GSE or serial lines, with header compression and encryption
     #[cfg(feature = "tunnel")]
     #[command(subcommand)]
-    Tunnel(tunnel::Task),
+    Tunnel(tunnel::TunnelCommand),
     /// Send CoAP requests and serve CoAP resources, over UDP and TCP
     #[cfg(feature = "coap")]
     #[command(subcommand)]
-    Coap(coap::Task),
+    Coap(coap::CoapCommand),
     /// Adapt the size of TCP segments to networks of short frames
     #[cfg(feature = "segment")]
     #[command(subcommand)]
-    Segment(segment::Task),
+    Segment(segment::SegmentCommand),
     /// Write man pages, and completions for bash, zsh and fish, into a folder
     #[cfg(feature = "manual")]
     #[command(hide = true)]
-    Manual(manual::Arguments),
+    Manual(manual::ManualArguments),
     #[command(flatten)]
-    Moved(moved::Task),
+    Moved(moved::MovedCommand),
 }
 
 /// Returns the definition of all arguments, as help, man pages and completions show it.
 fn command() -> clap::Command {
-    help::named_in_short_help(Command::command(), NAME)
+    help::named_in_short_help(CommandLine::command(), NAME)
 }
 
 /// Runs the command given by the arguments of this process. Exit status: 0 ok, 1 failure, 2 wrong arguments,
 /// 3 threshold missed.
 pub fn main() -> ExitCode {
-    let command = Command::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let command =
+        CommandLine::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match command.task {
         #[cfg(feature = "analyze")]
-        Task::Analyze(arguments) => analyze::run(&arguments),
+        MainCommand::Analyze(arguments) => analyze::run(&arguments),
         #[cfg(feature = "analyze")]
-        Task::Chart(arguments) => chart::run(&arguments),
+        MainCommand::Chart(arguments) => chart::run(&arguments),
         #[cfg(feature = "rohc")]
-        Task::Rohc(task) => rohc::run(&task),
+        MainCommand::Rohc(task) => rohc::run(&task),
         #[cfg(feature = "link")]
-        Task::Link(task) => link::run(&task),
+        MainCommand::Link(task) => link::run(&task),
         #[cfg(feature = "tunnel")]
-        Task::Tunnel(task) => tunnel::run(&task),
+        MainCommand::Tunnel(task) => tunnel::run(&task),
         #[cfg(feature = "coap")]
-        Task::Coap(task) => coap::run(&task),
+        MainCommand::Coap(task) => coap::run(&task),
         #[cfg(feature = "segment")]
-        Task::Segment(task) => segment::run(&task),
+        MainCommand::Segment(task) => segment::run(&task),
         #[cfg(feature = "manual")]
-        Task::Manual(arguments) => manual::run(&arguments, self::command()),
-        Task::Moved(task) => Err(moved::error(task)),
+        MainCommand::Manual(arguments) => manual::run(&arguments, self::command()),
+        MainCommand::Moved(task) => Err(moved::error(task)),
     };
     usage::status(NAME, result)
 }

@@ -23,7 +23,7 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 
 /// Destination and date of the pages.
 #[derive(Args, Debug)]
-pub struct Arguments {
+pub struct ManualArguments {
     /// Data folder, such as /usr/local/share or ~/.local/share
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
@@ -36,7 +36,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &ManualArguments, command: Command) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let mut command = command.disable_help_subcommand(true);
     let name = command.get_name().to_owned();
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> 
 fn pages(
     command: &Command,
     parent: Option<&Command>,
-    arguments: &Arguments,
+    arguments: &ManualArguments,
     folder: &Path,
 ) -> anyhow::Result<()> {
     let page = page::render(command, parent, &arguments.date)?;

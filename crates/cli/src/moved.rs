@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::usage::Usage;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum MovedCommand {
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
     Lab(Words),
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
@@ -25,12 +25,12 @@ pub(crate) struct Words {
 }
 
 /// Returns an error that names the new command line.
-pub(crate) fn error(task: Task) -> anyhow::Error {
+pub(crate) fn error(task: MovedCommand) -> anyhow::Error {
     let (name, Words { words }) = match task {
-        Task::Lab(words) => ("lab", words),
-        Task::Paper(words) => ("paper", words),
-        Task::Fetch(words) => ("fetch", words),
-        Task::Serve(words) => ("serve", words),
+        MovedCommand::Lab(words) => ("lab", words),
+        MovedCommand::Paper(words) => ("paper", words),
+        MovedCommand::Fetch(words) => ("fetch", words),
+        MovedCommand::Serve(words) => ("serve", words),
     };
     let words: String = words.iter().map(|word| format!(" {}", word.display())).collect();
     Usage::error(format!("this command has moved: run thinair-lab {name}{words}"))

@@ -201,17 +201,15 @@ impl ChannelOptions {
         let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
         match (self.rtp, &self.rtp_ports) {
             (RtpOption::Ports, None) => {
-                Err("--rtp ports needs a list of ports, such as --rtp-ports 5004"
-                    .to_owned())
+                Err("--rtp ports needs a list of ports, such as --rtp-ports 5004".to_owned())
             }
             (RtpOption::Never, Some(_)) => {
-                Err("--rtp never contradicts --rtp-ports; omit --rtp-ports, or give --rtp ports"
+                Err("--rtp never contradicts --rtp-ports; omit --rtp-ports, or give --rtp ports".to_owned())
+            }
+            (_, Some(_)) if !has_rtp => {
+                Err("--rtp-ports needs profile rtp or rtp-udp-lite; add one, as in --profiles rtp,udp,ip"
                     .to_owned())
             }
-            (_, Some(_)) if !has_rtp => Err(
-                "--rtp-ports needs profile rtp or rtp-udp-lite; add one, as in --profiles rtp,udp,ip"
-                    .to_owned(),
-            ),
             (RtpOption::Guess | RtpOption::Ports | RtpOption::Never, _) => Ok(()),
         }
     }

@@ -19,12 +19,12 @@ pub(crate) fn name(path: &Path, stdio: &str) -> String {
 }
 
 /// An open capture.
-pub(crate) struct Input {
+pub(crate) struct OpenCapture {
     pub(crate) name: String,
     pub(crate) reader: Reader<Box<dyn Read>>,
 }
 
-impl Input {
+impl OpenCapture {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name(path, "standard input");
         let read: Box<dyn Read> = if is_stdio(path) {
@@ -44,7 +44,7 @@ impl Input {
 pub(crate) fn unreadable(
     name: &str,
     error: thinair_capture::Error,
-    skipped: &mut Tally,
+    skipped: &mut ReasonTally,
 ) -> anyhow::Result<()> {
     if matches!(error, thinair_capture::Error::Io { .. }) {
         return Err(error).with_context(|| format!("cannot read {name}"));
@@ -63,9 +63,9 @@ pub(crate) fn unreadable(
 
 /// Monotonic time of records. Times in real captures can go backwards; this one then stands still.
 #[derive(Debug, Default)]
-pub(crate) struct Clock(Instant);
+pub(crate) struct RecordClock(Instant);
 
-impl Clock {
+impl RecordClock {
     pub(crate) fn at(&mut self, time: Timestamp) -> Instant {
         self.0 = self.0.max(Instant::from_nanos(time.as_nanos()));
         self.0
@@ -74,9 +74,9 @@ impl Clock {
 
 /// Counts by reason, with the number of the first record of each.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(pub(crate) BTreeMap<&'static str, (u64, u64)>);
+pub(crate) struct ReasonTally(pub(crate) BTreeMap<&'static str, (u64, u64)>);
 
-impl Tally {
+impl ReasonTally {
     /// Adds one; returns the count of this reason.
     pub(crate) fn add(&mut self, reason: &'static str, record: u64) -> u64 {
         let (count, _) = self.0.entry(reason).or_insert((0, record));
@@ -86,7 +86,7 @@ impl Tally {
 }
 
 /// Formats as `not_ip 2 (first: record 5), truncated 1 (record 9)`.
-impl fmt::Display for Tally {
+impl fmt::Display for ReasonTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (reason, (count, record))) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };

@@ -20,26 +20,26 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum RohcCommand {
     /// Compress a capture of IP packets to a capture of ROHC packets
     #[command(after_long_help = compress::EXIT_STATUS)]
-    Compress(conversion::Arguments),
+    Compress(conversion::ConversionArguments),
     /// Decompress a capture of ROHC packets to a capture of IP packets (link type RAW)
     #[command(after_long_help = decompress::EXIT_STATUS)]
-    Decompress(conversion::Arguments),
+    Decompress(conversion::ConversionArguments),
     /// Learn a template file from captures of CoAP; it shortens the first packets of such flows
     #[command(after_long_help = learn::EXIT_STATUS)]
-    Learn(learn::Arguments),
+    Learn(learn::LearnArguments),
     /// Print format, fields and outcome of each packet of a ROHC capture
     #[command(after_long_help = dissect::EXIT_STATUS)]
-    Dissect(dissect::Arguments),
+    Dissect(dissect::DissectArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &RohcCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Compress(arguments) => compress::run(arguments),
-        Task::Decompress(arguments) => decompress::run(arguments),
-        Task::Learn(arguments) => learn::run(arguments),
-        Task::Dissect(arguments) => dissect::run(arguments),
+        RohcCommand::Compress(arguments) => compress::run(arguments),
+        RohcCommand::Decompress(arguments) => decompress::run(arguments),
+        RohcCommand::Learn(arguments) => learn::run(arguments),
+        RohcCommand::Dissect(arguments) => dissect::run(arguments),
     }
 }

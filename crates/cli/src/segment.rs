@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum SegmentCommand {
     /// Relay TCP streams to a server, with the segment size limited in the constrained network
-    Proxy(proxy::Arguments),
+    Proxy(proxy::ProxyArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    let Task::Proxy(arguments) = task;
+pub(crate) fn run(task: &SegmentCommand) -> anyhow::Result<ExitCode> {
+    let SegmentCommand::Proxy(arguments) = task;
     proxy::run(arguments).map(|()| ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ const CHANNELS: [&[&str]; 5] = [
 
 #[test]
 fn every_packet_comes_back_octet_for_octet() {
-    let folder = Folder::new("roundtrip");
+    let folder = TestFolder::new("roundtrip");
     for capture in captures() {
         let sent = packets(&capture);
         for mode in ["u", "o", "r"] {
@@ -38,7 +38,7 @@ fn every_packet_comes_back_octet_for_octet() {
 
 #[test]
 fn the_file_alone_is_enough_elsewhere() {
-    let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
+    let (here, elsewhere) = (TestFolder::new("here"), TestFolder::new("elsewhere"));
     for mode in ["u", "o", "r"] {
         let capture = capture("coap_udp6_observe.pcap");
         ok(thinair(["compress"], [&capture, &here.path("rohc.pcap")], &["--mode", mode]));
@@ -57,7 +57,7 @@ fn the_file_alone_is_enough_elsewhere() {
 /// Each context begins with four IR packets; eight records cover both directions of one conversation.
 #[test]
 fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
-    let folder = Folder::new("headless");
+    let folder = TestFolder::new("headless");
     for capture in captures() {
         let sent = packets(&capture);
         for (mode, removed) in [("u", 5), ("u", 8), ("o", 5)] {
@@ -86,7 +86,7 @@ fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
 /// that violates this rule.
 #[test]
 fn an_ir_packet_without_payload_is_delivered_where_that_is_asked_for() {
-    let folder = Folder::new("empty");
+    let folder = TestFolder::new("empty");
     let capture = capture("coap_udp4_get_con.pcap");
     let (rohc, cut, back) = (folder.path("rohc.pcap"), folder.path("cut.pcap"), folder.path("back.pcap"));
     let profiles = ["--profiles", "v1"];
@@ -101,7 +101,7 @@ fn an_ir_packet_without_payload_is_delivered_where_that_is_asked_for() {
 
 #[test]
 fn a_damaged_record_costs_that_packet() {
-    let folder = Folder::new("damaged");
+    let folder = TestFolder::new("damaged");
     let capture = capture("coap_udp4_get_con.pcap");
     let (rohc, bad, back) = (folder.path("rohc.pcap"), folder.path("bad.pcap"), folder.path("back.pcap"));
     ok(thinair(["compress"], [&capture, &rohc], &[]));
@@ -121,7 +121,7 @@ fn a_damaged_record_costs_that_packet() {
 
 #[test]
 fn feedback_from_a_file_does_what_that_of_the_own_decompressor_did() {
-    let folder = Folder::new("feedback");
+    let folder = TestFolder::new("feedback");
     for capture in [capture("coap_udp4_observe.pcap"), capture("mqtt311_tcp4_qos1.pcap")] {
         for channel in CHANNELS {
             let path = |name| folder.path(name);
@@ -153,7 +153,7 @@ fn feedback_from_a_file_does_what_that_of_the_own_decompressor_did() {
 
 #[test]
 fn o_mode_refreshes_only_when_asked() {
-    let folder = Folder::new("refresh");
+    let folder = TestFolder::new("refresh");
     let capture = capture("coap_udp4_get_con.pcap");
     let refreshes = |options: &[&str]| {
         let summary = ok(thinair(["compress", "--json"], [&capture, &folder.path("rohc.pcap")], options));
@@ -167,7 +167,7 @@ fn o_mode_refreshes_only_when_asked() {
 
 #[test]
 fn the_summary_counts_every_record() {
-    let folder = Folder::new("summary");
+    let folder = TestFolder::new("summary");
     for capture in captures() {
         let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
         let sum =
@@ -192,7 +192,7 @@ fn the_summary_counts_every_record() {
 
 #[test]
 fn standard_input_and_output_work_as_files_do() {
-    let folder = Folder::new("stdio");
+    let folder = TestFolder::new("stdio");
     let capture = capture("coap_udp4_oscore.pcap");
     ok(thinair(["compress"], [&capture, &folder.path("rohc.pcap")], &[]));
     let rohc = pipe(&["compress", "-", "-", "--json"], &fs::read(&capture).unwrap());
@@ -209,7 +209,7 @@ fn standard_input_and_output_work_as_files_do() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_capture_is_written_to_a_terminal() {
-    let folder = Folder::new("terminal");
+    let folder = TestFolder::new("terminal");
     let (capture, rohc) = (capture("coap_udp4_get_con.pcap"), folder.path("rohc.pcap"));
     ok(thinair(["compress"], [&capture, &rohc], &[]));
     for (command, whole) in [("compress", &capture), ("decompress", &rohc)] {
@@ -230,7 +230,7 @@ fn no_capture_is_written_to_a_terminal() {
 /// Every bit of a header is listed exactly once.
 #[test]
 fn the_fields_of_a_dissection_add_up_to_the_header() {
-    let folder = Folder::new("dissect");
+    let folder = TestFolder::new("dissect");
     for capture in captures() {
         for options in [&[][..], &["--cid", "large"], &["--profiles", "ip"]] {
             let rohc = folder.path("rohc.pcap");
@@ -263,7 +263,7 @@ fn the_fields_of_a_dissection_add_up_to_the_header() {
 
 #[test]
 fn a_dissection_reads_like_the_rfc() {
-    let folder = Folder::new("text");
+    let folder = TestFolder::new("text");
     let rohc = folder.path("rohc.pcap");
     let options = ["--mode", "o", "--profiles", "v1"];
     ok(thinair(["compress"], [&capture("coap_udp4_get_con.pcap"), &rohc], &options));
@@ -308,7 +308,7 @@ fn a_dissection_reads_like_the_rfc() {
 
 #[test]
 fn feedback_is_dissected_and_counted() {
-    let folder = Folder::new("elements");
+    let folder = TestFolder::new("elements");
     let (rohc, made) = (folder.path("rohc.pcap"), folder.path("made.pcap"));
     let capture = capture("coap_udp4_get_con.pcap");
     let option = format!("--feedback-out={}", made.display());
@@ -329,7 +329,7 @@ fn feedback_is_dissected_and_counted() {
 
 #[test]
 fn damaged_and_foreign_files_are_told_not_feared() {
-    let folder = Folder::new("foreign");
+    let folder = TestFolder::new("foreign");
     let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
     let capture = capture("coap_udp6_get_con.pcap");
     ok(thinair(["compress"], [&capture, &rohc], &[]));
@@ -368,7 +368,7 @@ fn damaged_and_foreign_files_are_told_not_feared() {
 
 #[test]
 fn exit_status_and_message_say_what_to_do() {
-    let folder = Folder::new("errors");
+    let folder = TestFolder::new("errors");
     let capture = capture("coap_udp4_get_con.pcap");
     let (out, missing) = (folder.path("out.pcap"), folder.path("missing.pcap"));
     let refused = |command: &str, files: [&Path; 2], options: &[&str], code, message: &str| {
@@ -419,7 +419,7 @@ fn tshark_reads_our_ir_packets() {
         println!("skipped: no tshark");
         return;
     }
-    let folder = Folder::new("tshark");
+    let folder = TestFolder::new("tshark");
     let rohc = folder.path("rohc.pcap");
     for capture in captures() {
         let name = capture.file_name().unwrap().to_str().unwrap();
@@ -544,9 +544,9 @@ fn json(done: &Output) -> Value {
 }
 
 /// A packet in a capture: time in nanoseconds, and octets.
-type Packet = (u64, Vec<u8>);
+type CapturedPacket = (u64, Vec<u8>);
 
-fn assert_same(sent: &[Packet], received: &[Packet], what: &str) {
+fn assert_same(sent: &[CapturedPacket], received: &[CapturedPacket], what: &str) {
     for (number, (sent, received)) in (1..).zip(sent.iter().zip(received)) {
         assert!(sent == received, "{what}: packet {number}\nsent     {sent:02x?}\nreceived {received:02x?}");
     }
@@ -554,7 +554,7 @@ fn assert_same(sent: &[Packet], received: &[Packet], what: &str) {
 }
 
 /// Reads the IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+fn packets(path: &Path) -> Vec<CapturedPacket> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -567,7 +567,7 @@ fn packets(path: &Path) -> Vec<Packet> {
 }
 
 /// Reads all records of a capture, unchanged.
-fn records(path: &Path) -> Vec<Packet> {
+fn records(path: &Path) -> Vec<CapturedPacket> {
     let mut records = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -605,9 +605,9 @@ fn captures() -> Vec<PathBuf> {
 }
 
 /// An empty folder, removed when the test ends.
-struct Folder(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rohc-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -619,7 +619,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

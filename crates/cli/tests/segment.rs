@@ -119,7 +119,11 @@ fn streams_come_through_both_ways_and_each_way_ends_by_itself() {
             assert_eq!(report["acknowledged"], report["octets"], "{report}");
             let times =
                 if side == "server" { (2, "octets_back", "octets") } else { (2, "octets", "octets_back") };
-            assert_eq!(report[times.1].as_u64().unwrap(), times.0 * report[times.2].as_u64().unwrap(), "{report}");
+            assert_eq!(
+                report[times.1].as_u64().unwrap(),
+                times.0 * report[times.2].as_u64().unwrap(),
+                "{report}"
+            );
         }
     }
 }
@@ -214,7 +218,8 @@ fn it_ends_when_it_is_told_to_and_so_do_streams() {
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     println!("it took {:?} to end", asked.elapsed());
     assert!(is_reset(stream.read(&mut [0])) && is_reset(other.read(&mut [0])));
-    let last = std::iter::repeat_with(|| proxy.next_report()).find(|report| report["state"] != "open").unwrap();
+    let last =
+        std::iter::repeat_with(|| proxy.next_report()).find(|report| report["state"] != "open").unwrap();
     assert_eq!((&last["state"], last["octets"].as_u64()), (&"failed".into(), Some(1)));
 }
 

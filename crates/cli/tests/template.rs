@@ -13,7 +13,7 @@ const NEW_PORTS: &str = "coap_udp4_libcoap_new_port_each.pcap";
 
 #[test]
 fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
-    let folder = Folder::new("new_ports");
+    let folder = TestFolder::new("new_ports");
     let (capture, template) = (capture(NEW_PORTS), folder.learn(NEW_PORTS, &[]));
     let told = |options: &[&str]| {
         let files = [text(&capture), folder.path("rohc.pcap")];
@@ -34,7 +34,7 @@ fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
 
 #[test]
 fn file_and_template_are_enough_elsewhere() {
-    let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
+    let (here, elsewhere) = (TestFolder::new("here"), TestFolder::new("elsewhere"));
     let (capture, template) = (capture(NEW_PORTS), here.learn(NEW_PORTS, &[]));
     let rohc = here.path("rohc.pcap");
     ok(thinair(&["rohc", "compress", &text(&capture), &rohc, "--coap-template", &template]));
@@ -52,7 +52,7 @@ fn file_and_template_are_enough_elsewhere() {
 
 #[test]
 fn every_capture_comes_back_with_a_template_of_its_own() {
-    let folder = Folder::new("each");
+    let folder = TestFolder::new("each");
     let all = fs::read_dir(captures()).unwrap().map(|entry| entry.unwrap().path());
     let coap = all.filter(|path| text(path).contains("/coap_udp"));
     let mut seen = 0;
@@ -79,7 +79,7 @@ fn every_capture_comes_back_with_a_template_of_its_own() {
 /// predict.
 #[test]
 fn the_first_packet_of_a_known_flow_is_small() {
-    let folder = Folder::new("first");
+    let folder = TestFolder::new("first");
     let name = "coap_udp6_get_con.pcap";
     for (checksum, learned, edited) in [("elide", 11, 9), ("carry", 13, 11)] {
         let template = folder.learn(name, &["--coap-checksum", checksum]);
@@ -101,7 +101,7 @@ fn the_first_packet_of_a_known_flow_is_small() {
 
 #[test]
 fn with_another_template_packets_are_lost_and_none_is_wrong() {
-    let folder = Folder::new("other");
+    let folder = TestFolder::new("other");
     let (capture, template) = (capture(NEW_PORTS), folder.learn(NEW_PORTS, &[]));
     let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
     ok(thinair(&["rohc", "compress", &text(&capture), &rohc, "--coap-template", &template]));
@@ -132,7 +132,7 @@ fn with_another_template_packets_are_lost_and_none_is_wrong() {
 
 #[test]
 fn errors_say_where_and_what_to_do() {
-    let folder = Folder::new("errors");
+    let folder = TestFolder::new("errors");
     let (capture, template) = (text(&capture(NEW_PORTS)), folder.learn(NEW_PORTS, &[]));
     let out = folder.path("out.pcap");
     let refused = |file: &str, options: &[&str], code, message: &str| {
@@ -149,15 +149,31 @@ fn errors_say_where_and_what_to_do() {
         ("ttl = 64", "tll = 64", "base 1: unknown field `tll`, expected one of"),
         ("ttl = 64", "ttl = 640", "base 1: "),
         ("ttl = 64", "ttl = 64\nhop_limit = 64", "base 1: a field of IPv6 in a base with IPv4 addresses"),
-        ("ttl = 64", "", "base 1: a field is missing; a base with IPv4 addresses needs `tos`, `ttl`, `df` and `ip_id`"),
+        (
+            "ttl = 64",
+            "",
+            "base 1: a field is missing; a base with IPv4 addresses needs `tos`, `ttl`, `df` and `ip_id`",
+        ),
         ("\"10.99.0.2\"", "\"fd00::1\"", "base 1: `source` and `destination` must both be IPv4 or both IPv6"),
-        ("\"carried\"", "\"raw\"", "base 1: invalid `checksum` \"raw\"; expected one of carried, elided, zero"),
+        (
+            "\"carried\"",
+            "\"raw\"",
+            "base 1: invalid `checksum` \"raw\"; expected one of carried, elided, zero",
+        ),
         ("\"carried\"", "\"elided\"", "base 1 elides UDP checksums, but the channel sends them"),
-        ("\"CON\"", "\"con\"", "base 1: template 1: invalid `type` \"con\"; expected one of CON, NON, ACK, RST"),
+        (
+            "\"CON\"",
+            "\"con\"",
+            "base 1: template 1: invalid `type` \"con\"; expected one of CON, NON, ACK, RST",
+        ),
         ("\"0.01\"", "\"0.1\"", "base 1: template 1: invalid `code` \"0.1\"; expected a code such as"),
         ("value = \"01\"", "value = \"1\"", "base 1: template 1: `token`: invalid octets \"1\""),
         ("\"static\"", "\"random\"", "base 1: template 1: unknown variant `random`"),
-        ("\"Uri-Path\"", "\"Uri-path\"", "base 1: template 1: option 1: unknown option name; give the number of the option"),
+        (
+            "\"Uri-Path\"",
+            "\"Uri-path\"",
+            "base 1: template 1: option 1: unknown option name; give the number of the option",
+        ),
         (
             "class = \"static\"",
             "class = \"prefix\", length = 4",
@@ -169,7 +185,12 @@ fn errors_say_where_and_what_to_do() {
     for (from, to, message) in edits {
         refused(&folder.edited(&template, from, to), &[], 1, message);
     }
-    refused(&template, &["--coap-checksum", "elide"], 1, "base 1 sends UDP checksums, but the channel elides them");
+    refused(
+        &template,
+        &["--coap-checksum", "elide"],
+        1,
+        "base 1 sends UDP checksums, but the channel elides them",
+    );
     refused(&folder.path("missing.toml"), &[], 1, "cannot read");
     refused(&template, &["--profiles", "v1"], 2, "--coap-template needs profile coap");
 
@@ -180,9 +201,9 @@ fn errors_say_where_and_what_to_do() {
 }
 
 /// A folder, removed when its test ends.
-struct Folder(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("thinair-template-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -210,7 +231,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -21,7 +21,7 @@ pub struct Section {
     /// Heading. May be empty, as for a summary at the top.
     pub heading: String,
     /// Contents in reading order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<Element>,
     /// True if a page shows only the heading until a reader opens it. Default: false. Terminal and JSON show
     /// everything.
     pub folded: bool,
@@ -29,7 +29,7 @@ pub struct Section {
 
 /// An element of a section.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
+pub enum Element {
     /// A paragraph.
     Text(String),
     /// Key figures side by side.
@@ -114,49 +114,49 @@ impl Section {
     /// Adds a paragraph.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.block(Block::Text(text.into()))
+        self.block(Element::Text(text.into()))
     }
 
     /// Adds key figures side by side.
     #[must_use]
     pub fn tiles(self, tiles: impl IntoIterator<Item = Tile>) -> Self {
-        self.block(Block::Tiles(tiles.into_iter().collect()))
+        self.block(Element::Tiles(tiles.into_iter().collect()))
     }
 
     /// Adds key figures below each other.
     #[must_use]
     pub fn facts(self, facts: impl IntoIterator<Item = Tile>) -> Self {
-        self.block(Block::Facts(facts.into_iter().collect()))
+        self.block(Element::Facts(facts.into_iter().collect()))
     }
 
     /// Adds text for copying verbatim, such as commands, with a caption that may be empty.
     #[must_use]
     pub fn code(self, caption: impl Into<String>, text: impl Into<String>) -> Self {
-        self.block(Block::Code(Code { caption: caption.into(), text: text.into() }))
+        self.block(Element::Code(Code { caption: caption.into(), text: text.into() }))
     }
 
     /// Adds terms and their meanings.
     #[must_use]
     pub fn terms<W: Into<String>, M: Into<String>>(self, terms: impl IntoIterator<Item = (W, M)>) -> Self {
         let term = |(word, meaning): (W, M)| Term { word: word.into(), meaning: meaning.into() };
-        self.block(Block::Terms(terms.into_iter().map(term).collect()))
+        self.block(Element::Terms(terms.into_iter().map(term).collect()))
     }
 
     /// Adds a table.
     #[must_use]
     pub fn table(self, table: Table) -> Self {
-        self.block(Block::Table(table))
+        self.block(Element::Table(table))
     }
 
     /// Adds a figure.
     #[must_use]
     pub fn figure(self, figure: Figure) -> Self {
-        self.block(Block::Figure(figure))
+        self.block(Element::Figure(figure))
     }
 
     /// Adds any block.
     #[must_use]
-    pub fn block(mut self, block: Block) -> Self {
+    pub fn block(mut self, block: Element) -> Self {
         self.blocks.push(block);
         self
     }

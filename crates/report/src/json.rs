@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Number, Value, json};
 
-use crate::document::{Block, Document, Term, Tile};
+use crate::document::{Document, Element, Term, Tile};
 use crate::table::{Cell, Table, cell};
 
 impl Table {
@@ -56,22 +56,22 @@ impl Document {
     }
 }
 
-fn block(block: &Block) -> Value {
+fn block(block: &Element) -> Value {
     match block {
-        Block::Text(text) => json!({ "kind": "text", "text": text }),
-        Block::Tiles(tiles) => {
+        Element::Text(text) => json!({ "kind": "text", "text": text }),
+        Element::Tiles(tiles) => {
             json!({ "kind": "tiles", "tiles": tiles.iter().map(tile).collect::<Vec<_>>() })
         }
-        Block::Facts(facts) => {
+        Element::Facts(facts) => {
             json!({ "kind": "facts", "facts": facts.iter().map(tile).collect::<Vec<_>>() })
         }
-        Block::Code(code) => json!({ "kind": "code", "caption": code.caption, "text": code.text }),
-        Block::Terms(terms) => {
+        Element::Code(code) => json!({ "kind": "code", "caption": code.caption, "text": code.text }),
+        Element::Terms(terms) => {
             let term = |term: &Term| json!({ "word": term.word, "meaning": term.meaning });
             json!({ "kind": "terms", "terms": terms.iter().map(term).collect::<Vec<_>>() })
         }
-        Block::Table(table) => json!({ "kind": "table", "table": table.to_json() }),
-        Block::Figure(figure) => json!({ "kind": "figure", "data": figure.data().to_json() }),
+        Element::Table(table) => json!({ "kind": "table", "table": table.to_json() }),
+        Element::Figure(figure) => json!({ "kind": "figure", "data": figure.data().to_json() }),
     }
 }
 

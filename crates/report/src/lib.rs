@@ -37,15 +37,15 @@ mod table;
 mod terminal;
 mod text;
 
-pub use document::{Block, Code, Document, Section, Term, Tile};
+pub use document::{Code, Document, Element, Section, Term, Tile};
 pub use number::Numerals;
 pub use plot::axis::{Axis, Format, Scale};
 pub use plot::bars::Bars;
 pub use plot::lines::{Lines, Point, Series, Shape};
 pub use plot::stacked::StackedBars;
 pub use plot::{Figure, Plot};
-pub use sequence::{Message, Sequence};
-pub use table::{Cell, Column, Kind, Table};
+pub use sequence::{Sequence, SequenceMessage};
+pub use table::{Cell, Column, ColumnKind, Table};
 pub use terminal::Style;
 
 /// Style sheet of [`Document::to_html`], for other pages with the same look.

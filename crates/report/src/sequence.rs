@@ -9,7 +9,7 @@ use crate::text::{printable, truncated, width};
 
 /// A message: an arrow between two lanes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub struct SequenceMessage {
     /// Time, formatted by the caller; a part equal to that of the line before is omitted.
     pub time: String,
     /// Lane at which it starts, from 0.
@@ -25,10 +25,10 @@ pub struct Message {
 /// A chart of messages between lanes, from top to bottom.
 ///
 /// ```
-/// use thinair_report::{Message, Sequence, Style};
+/// use thinair_report::{SequenceMessage, Sequence, Style};
 ///
 /// let mut chart = Sequence::new("A ping", "ms", ["a", "b"]);
-/// let message = |time: &str, from, to, label: &str| Message {
+/// let message = |time: &str, from, to, label: &str| SequenceMessage {
 ///     time: time.to_owned(), from, to, label: label.to_owned(), note: String::new(),
 /// };
 /// chart.message(message("0.000", 0, 1, "Echo Request"));
@@ -42,7 +42,7 @@ pub struct Sequence {
     /// Heading of the times.
     unit: String,
     lanes: Vec<String>,
-    messages: Vec<Message>,
+    messages: Vec<SequenceMessage>,
 }
 
 /// Minimum distance between two lanes of text, in columns.
@@ -67,7 +67,7 @@ impl Sequence {
     }
 
     /// Appends a message. Ignores a message with an unknown lane.
-    pub fn message(&mut self, message: Message) {
+    pub fn message(&mut self, message: SequenceMessage) {
         if message.from.max(message.to) < self.lanes.len() && message.from != message.to {
             self.messages.push(message);
         }
@@ -160,7 +160,7 @@ impl Sequence {
     fn arrow(
         &self,
         canvas: Canvas,
-        message: &Message,
+        message: &SequenceMessage,
         number: usize,
         x: &dyn Fn(usize) -> f64,
         y: f64,
@@ -189,7 +189,7 @@ impl Sequence {
 }
 
 /// Returns the lanes of one line, and the arrow between two of them.
-fn row(message: &Message, lanes: usize, gap: usize) -> String {
+fn row(message: &SequenceMessage, lanes: usize, gap: usize) -> String {
     let (low, high) = (message.from.min(message.to), message.from.max(message.to));
     let span = (high - low) * gap - 1;
     let label = truncated(&printable(&message.label), span.saturating_sub(AROUND - 1)).into_owned();
@@ -220,8 +220,8 @@ fn row(message: &Message, lanes: usize, gap: usize) -> String {
 mod tests {
     use super::*;
 
-    fn message(time: &str, from: usize, to: usize, label: &str, note: &str) -> Message {
-        Message { time: time.into(), from, to, label: label.into(), note: note.into() }
+    fn message(time: &str, from: usize, to: usize, label: &str, note: &str) -> SequenceMessage {
+        SequenceMessage { time: time.into(), from, to, label: label.into(), note: note.into() }
     }
 
     fn chart() -> Sequence {

@@ -26,12 +26,12 @@ pub struct Column {
     /// Unit of all its cells, if the cells have none of their own.
     pub unit: Option<String>,
     /// Kind of cells, for alignment and truncation.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// Kind of the cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Left-aligned; truncated if space is short.
     Text,
     /// Right-aligned; never truncated.
@@ -173,12 +173,12 @@ pub(crate) fn cell(row: &[Cell], column: usize) -> &Cell {
 impl Column {
     /// Returns a column of names.
     pub fn text(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), unit: None, kind: Kind::Text }
+        Self { heading: heading.into(), unit: None, kind: ColumnKind::Text }
     }
 
     /// Returns a column of values.
     pub fn number(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), unit: None, kind: Kind::Number }
+        Self { heading: heading.into(), unit: None, kind: ColumnKind::Number }
     }
 
     /// Sets the unit of all cells. Omit it for [`Cell::Octets`] and [`Cell::Percent`], which have their own.
@@ -229,14 +229,14 @@ impl Cell {
     }
 
     /// Kind of the column to which the cell belongs.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ColumnKind {
         match self {
-            Self::Empty | Self::Text(_) | Self::YesNo(_) => Kind::Text,
+            Self::Empty | Self::Text(_) | Self::YesNo(_) => ColumnKind::Text,
             Self::Integer(_)
             | Self::Number { .. }
             | Self::Estimate { .. }
             | Self::Percent(_)
-            | Self::Octets(_) => Kind::Number,
+            | Self::Octets(_) => ColumnKind::Number,
         }
     }
 

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use crate::document::{Block, Code, Document, Section, Term, Tile};
+use crate::document::{Code, Document, Element, Section, Term, Tile};
 use crate::number::Numerals;
-use crate::table::{Cell, Column, Kind, Table, cell};
+use crate::table::{Cell, Column, ColumnKind, Table, cell};
 use crate::text::{printable, truncated, width, wrapped};
 
 /// Properties of the terminal. The caller determines them (terminal or not, width, `NO_COLOR`).
@@ -79,13 +79,13 @@ impl Document {
             }
             for block in &section.blocks {
                 parts.push(match block {
-                    Block::Text(text) => paragraph(text, style, Paint::Plain),
-                    Block::Tiles(tiles) => tiles_text(tiles, style),
-                    Block::Facts(facts) => facts_text(facts, style),
-                    Block::Code(code) => code_text(code, style),
-                    Block::Terms(terms) => terms_text(terms, style),
-                    Block::Table(table) => table.to_text(style),
-                    Block::Figure(_) => String::new(),
+                    Element::Text(text) => paragraph(text, style, Paint::Plain),
+                    Element::Tiles(tiles) => tiles_text(tiles, style),
+                    Element::Facts(facts) => facts_text(facts, style),
+                    Element::Code(code) => code_text(code, style),
+                    Element::Terms(terms) => terms_text(terms, style),
+                    Element::Table(table) => table.to_text(style),
+                    Element::Figure(_) => String::new(),
                 });
             }
         }
@@ -167,13 +167,13 @@ impl Table {
             fields.zip(self.columns().iter().zip(widths)).enumerate()
         {
             let text = match column.kind {
-                Kind::Text => truncated(text, room),
-                Kind::Number => Cow::Borrowed(text),
+                ColumnKind::Text => truncated(text, room),
+                ColumnKind::Number => Cow::Borrowed(text),
             };
             let fill = room.saturating_sub(width(&text));
             let (before, after) = match column.kind {
-                Kind::Text => (0, fill),
-                Kind::Number => (fill, 0),
+                ColumnKind::Text => (0, fill),
+                ColumnKind::Number => (fill, 0),
             };
             spaces += before + if at > 0 { GAP } else { 0 };
             if !text.is_empty() {
@@ -206,7 +206,7 @@ fn fitting_widths(columns: &[Column], labels: &[String], texts: &[Vec<String>], 
     // The widest text is truncated first, since it loses the smallest part.
     let mut excess = total(&widths).saturating_sub(limit);
     while excess > 0 {
-        let texts = widths.iter_mut().zip(columns).filter(|(_, column)| column.kind == Kind::Text);
+        let texts = widths.iter_mut().zip(columns).filter(|(_, column)| column.kind == ColumnKind::Text);
         let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { break };
         if *widest <= LEAST_TEXT {
             break;
@@ -246,7 +246,7 @@ fn heading_lines(labels: &[String], widths: &[usize]) -> Vec<Vec<String>> {
 
 /// True if the section has content other than figures.
 fn has_text(section: &Section) -> bool {
-    section.blocks.is_empty() || section.blocks.iter().any(|block| !matches!(block, Block::Figure(_)))
+    section.blocks.is_empty() || section.blocks.iter().any(|block| !matches!(block, Element::Figure(_)))
 }
 
 fn paragraph(text: &str, style: &Style, paint: Paint) -> String {

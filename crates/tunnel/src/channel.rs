@@ -30,8 +30,8 @@ pub use spaces::{Cids, FEW, LIVE};
 use crate::plan::ChannelPlan;
 use crate::seal::Missing;
 use crate::unit::{Protocol, SiteId, Unit};
-use bridge::Frame;
-use ends::Ends;
+use bridge::BridgedFrame;
+use ends::ChannelEnds;
 use spaces::Spaces;
 
 /// Octets by which compression may enlarge a header, with extension headers.
@@ -111,15 +111,15 @@ impl Channel {
         let counters = &mut self.counters;
         match &sent {
             Ok(sent) => {
-                let way = &mut counters.sent;
-                way.packets += 1;
-                way.octets += packet.len() as u64;
-                way.units += sent.units as u64;
-                way.unit_octets += sent.octets as u64;
+                let counts = &mut counters.sent;
+                counts.packets += 1;
+                counts.octets += packet.len() as u64;
+                counts.units += sent.units as u64;
+                counts.unit_octets += sent.octets as u64;
                 match &sent.compressed {
                     Some(compressed) => {
-                        way.headers += compressed.header_in as u64;
-                        way.rohc_headers += compressed.header_out as u64;
+                        counts.headers += compressed.header_in as u64;
+                        counts.rohc_headers += compressed.header_out as u64;
                         counters.compressed.note_sent(compressed);
                     }
                     None => counters.as_they_are += 1,
@@ -133,10 +133,10 @@ impl Channel {
     fn pack(&mut self, packet: &[u8], sink: &mut dyn FnMut(Unit<'_>)) -> Result<Sent, NotSent> {
         let (addresses, ip) = if self.bridged {
             match bridge::outgoing(packet) {
-                Frame::Packet { addresses, packet } => (addresses, packet),
-                Frame::Short => return Err(NotSent::ShortFrame(packet.len())),
-                Frame::Other if bridge::is_rohc(packet) => return Err(NotSent::RohcFrame),
-                Frame::Other => {
+                BridgedFrame::Packet { addresses, packet } => (addresses, packet),
+                BridgedFrame::Short => return Err(NotSent::ShortFrame(packet.len())),
+                BridgedFrame::Other if bridge::is_rohc(packet) => return Err(NotSent::RohcFrame),
+                BridgedFrame::Other => {
                     self.counters.not_compressible += 1;
                     return self.go_as_it_is(Protocol::Bridged, packet, sink);
                 }
@@ -210,9 +210,9 @@ impl Channel {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), NotReceived> {
         self.now = self.now.max(now);
-        let way = &mut self.counters.received;
-        way.units += 1;
-        way.unit_octets += unit.octets.len() as u64;
+        let counts = &mut self.counters.received;
+        counts.units += 1;
+        counts.unit_octets += unit.octets.len() as u64;
         let result = self.unpack(from, unit, sink);
         match &result {
             Ok(octets) if *octets > 0 => {
@@ -261,12 +261,12 @@ impl Channel {
                 Ok(octets.len())
             }
             (Protocol::Bridged, true) => match bridge::incoming(octets) {
-                Frame::Short => Err(NotReceived::Malformed(protocol)),
-                Frame::Other => {
+                BridgedFrame::Short => Err(NotReceived::Malformed(protocol)),
+                BridgedFrame::Other => {
                     sink(octets);
                     Ok(octets.len())
                 }
-                Frame::Packet { addresses, packet } => {
+                BridgedFrame::Packet { addresses, packet } => {
                     let packet = self.rohc(from, to, large, packet)?;
                     if packet == 0 {
                         return Ok(0);
@@ -311,9 +311,9 @@ impl Channel {
         match ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
             Ok(done) => {
                 self.spaces.note_received(large);
-                let way = &mut self.counters.received;
-                way.headers += done.header_out as u64;
-                way.rohc_headers += done.header_in as u64;
+                let counts = &mut self.counters.received;
+                counts.headers += done.header_out as u64;
+                counts.rohc_headers += done.header_in as u64;
                 self.counters.decompressed.note_received(&done);
                 Ok(done.len)
             }
@@ -369,14 +369,14 @@ impl Channel {
 
     /// States of our compressor's contexts.
     pub fn compressor_contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
-        self.spaces.all().filter_map(Ends::compressor).flat_map(|compressor| compressor.contexts())
+        self.spaces.all().filter_map(ChannelEnds::compressor).flat_map(|compressor| compressor.contexts())
     }
 
     /// States of our decompressors' contexts, with the site that each receives from.
     pub fn decompressor_contexts(&self) -> impl Iterator<Item = (Option<SiteId>, ContextState)> + '_ {
         self.spaces
             .all()
-            .flat_map(Ends::decompressors)
+            .flat_map(ChannelEnds::decompressors)
             .flat_map(|(site, decompressor)| decompressor.contexts().map(move |context| (site, context)))
     }
 }

@@ -14,9 +14,9 @@ mod inside;
 mod keys;
 mod others;
 mod security;
+mod setting;
 mod settings;
 pub mod templates;
-mod told;
 mod url;
 mod words;
 
@@ -30,8 +30,8 @@ pub use inside::STATUS_SOCKET;
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
 pub use security::suite_name;
+pub use setting::{ConfigError, SettingPlace};
 pub use settings::Settings;
-pub use told::{ConfigError, Place};
 #[cfg(target_os = "linux")]
 pub(crate) use words::masked;
 
@@ -96,7 +96,10 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
 }
 
 /// Returns whether the receiver can answer, or the reason why it cannot.
-fn answers(settings: &Settings, carried: &carrier::Carried) -> Result<Result<(), &'static str>, ConfigError> {
+fn answers(
+    settings: &Settings,
+    carried: &carrier::CarrierSettings,
+) -> Result<Result<(), &'static str>, ConfigError> {
     if carried.is_one_way() {
         return Ok(Err("the carrier is one-way; remove `mode`, or give u"));
     }

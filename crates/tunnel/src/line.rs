@@ -141,13 +141,13 @@ pub struct Deframer {
     frame: Vec<u8>,
     /// Number of its octets on the line.
     offset: usize,
-    state: State,
+    state: FramePosition,
     counters: DeframerCounters,
 }
 
 /// Position of the next octet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FramePosition {
     /// At the start.
     Start,
     /// At any octet.
@@ -180,7 +180,7 @@ impl Deframer {
             largest,
             frame: Vec::with_capacity(room),
             offset: 0,
-            state: State::Start,
+            state: FramePosition::Start,
             counters: DeframerCounters::default(),
         }
     }
@@ -207,7 +207,7 @@ impl Deframer {
                 Ok(step) => step,
                 Err(octet) => {
                     self.drop_frame(FrameError::BadEscape { offset: before, octet }, sink);
-                    self.state = State::Skipping;
+                    self.state = FramePosition::Skipping;
                     continue;
                 }
             };
@@ -229,7 +229,7 @@ impl Deframer {
             self.frame.push(octet);
         } else {
             self.drop_frame(FrameError::TooLong { most: self.largest }, sink);
-            self.state = State::Skipping;
+            self.state = FramePosition::Skipping;
         }
     }
 
@@ -237,13 +237,13 @@ impl Deframer {
     fn end(&mut self, sink: FrameSink<'_>) {
         match self.state {
             // Delimiters can be adjacent; a skipped frame has been reported already.
-            State::Start | State::Skipping => {}
-            State::Escaped | State::Block { .. } => {
+            FramePosition::Start | FramePosition::Skipping => {}
+            FramePosition::Escaped | FramePosition::Block { .. } => {
                 self.drop_frame(FrameError::CutShort { offset: self.offset }, sink);
             }
-            State::Octet | State::BlockEnd { .. } => self.deliver(sink),
+            FramePosition::Octet | FramePosition::BlockEnd { .. } => self.deliver(sink),
         }
-        (self.state, self.offset) = (State::Start, 0);
+        (self.state, self.offset) = (FramePosition::Start, 0);
         self.frame.clear();
     }
 

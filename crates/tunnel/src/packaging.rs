@@ -173,7 +173,9 @@ pub enum UnpackError {
         left: usize,
     },
     /// A unit exceeds the maximum size.
-    #[error("the unit at octet {offset} of the datagram has {octets} octets, and exceeds the limit of {most}")]
+    #[error(
+        "the unit at octet {offset} of the datagram has {octets} octets, and exceeds the limit of {most}"
+    )]
     TooLong {
         /// Offset of the unit.
         offset: usize,
@@ -208,10 +210,10 @@ pub enum UnpackError {
     #[error("{0}")]
     BbHeader(thinair_ule::gse::BadBbHeader),
     /// The data field ends after the datagram.
-    #[error("a data field of {told} octets, and {left} octets after the header of the BBFrame")]
+    #[error("a data field of {announced} octets, and {left} octets after the header of the BBFrame")]
     DataField {
         /// Length in the header, in octets.
-        told: usize,
+        announced: usize,
         /// Octets after the header.
         left: usize,
     },
@@ -233,8 +235,8 @@ pub struct Packager(Sending);
 #[derive(Debug)]
 enum Sending {
     Packed(packed::Packer),
-    Ts(Box<ts::Sender>),
-    Gse(gse::Sender),
+    Ts(Box<ts::TsSender>),
+    Gse(gse::GseSender),
 }
 
 impl Packager {
@@ -247,8 +249,8 @@ impl Packager {
     ) -> Result<Self, PackagingError> {
         Ok(Self(match packaging {
             Packaging::Packed => Sending::Packed(packed::Packer::new(config)?),
-            Packaging::Ts { .. } => Sending::Ts(Box::new(ts::Sender::new(now, packaging, others, config)?)),
-            Packaging::Gse { flush, npa } => Sending::Gse(gse::Sender::new(*flush, *npa, others, config)?),
+            Packaging::Ts { .. } => Sending::Ts(Box::new(ts::TsSender::new(now, packaging, others, config)?)),
+            Packaging::Gse { flush, npa } => Sending::Gse(gse::GseSender::new(*flush, *npa, others, config)?),
         }))
     }
 
@@ -345,8 +347,8 @@ pub struct Unpackager(Receiving);
 #[derive(Debug)]
 enum Receiving {
     Packed(Box<packed::Unpacker>),
-    Ts(Box<ts::Receiver>),
-    Gse(Box<gse::Receiver>),
+    Ts(Box<ts::TsReceiver>),
+    Gse(Box<gse::GseReceiver>),
 }
 
 impl Unpackager {
@@ -365,10 +367,10 @@ impl Unpackager {
         Ok(Self(match packaging {
             Packaging::Packed => Receiving::Packed(Box::new(packed::Unpacker::new(largest_unit, bridged))),
             Packaging::Ts { pid, npa, .. } => {
-                Receiving::Ts(Box::new(ts::Receiver::new(*pid, *npa, others, largest_unit)?))
+                Receiving::Ts(Box::new(ts::TsReceiver::new(*pid, *npa, others, largest_unit)?))
             }
             Packaging::Gse { npa, .. } => {
-                Receiving::Gse(Box::new(gse::Receiver::new(*npa, others, largest_unit)))
+                Receiving::Gse(Box::new(gse::GseReceiver::new(*npa, others, largest_unit)))
             }
         }))
     }

@@ -36,7 +36,7 @@ const CANDIDATES: [u16; 18] = [
 
 /// State of the search (RFC 8899, section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SearchState {
     /// The peer confirms no probes, as in earlier versions. Datagrams are as long as configured.
     Disabled,
     /// No larger size than the base is confirmed. A pending probe tests the base itself.
@@ -88,7 +88,7 @@ pub struct PathMtu {
     start: u16,
     /// MAX_PLPMTU: the configured MTU, or the limit of an interface of this machine.
     max: u16,
-    state: State,
+    state: SearchState,
     size: u16,
     settled: u16,
     /// Bounds of the search: the confirmed size, and the largest one that may pass.
@@ -122,7 +122,7 @@ impl PathMtu {
             configured,
             start,
             max: configured,
-            state: State::Base,
+            state: SearchState::Base,
             size: start,
             settled: configured,
             low: least.base.min(configured),
@@ -151,7 +151,7 @@ impl PathMtu {
     }
 
     /// State of the search.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SearchState {
         self.state
     }
 
@@ -179,7 +179,7 @@ impl PathMtu {
         let is_fresh = self
             .confirmed
             .is_some_and(|(longest, at)| octets <= longest && now.since(at) < CONFIRMATION_TIMER);
-        let asks = self.state == State::SearchComplete
+        let asks = self.state == SearchState::SearchComplete
             && self.probe.is_none()
             && self.is_known
             && octets > self.base()
@@ -196,19 +196,25 @@ impl PathMtu {
     pub fn wanted(&mut self, now: Instant) {
         let is_time = self.again_at.is_some_and(|at| at <= now);
         match self.state {
-            State::Base if self.probe.is_none() && self.max <= self.base() => self.complete(now, self.max),
-            State::Base if self.probe.is_none() => {
+            SearchState::Base if self.probe.is_none() && self.max <= self.base() => {
+                self.complete(now, self.max)
+            }
+            SearchState::Base if self.probe.is_none() => {
                 self.search(self.tries());
                 self.try_size(now, self.max);
             }
-            State::SearchComplete if is_time && self.probe.is_none() => {
+            SearchState::SearchComplete if is_time && self.probe.is_none() => {
                 self.max = self.configured;
                 self.search(1);
                 self.low = self.size;
                 self.try_size(now, self.max);
             }
-            State::Error if is_time && self.probe.is_none() => self.try_size(now, self.base()),
-            State::Base | State::SearchComplete | State::Error | State::Disabled | State::Searching => {}
+            SearchState::Error if is_time && self.probe.is_none() => self.try_size(now, self.base()),
+            SearchState::Base
+            | SearchState::SearchComplete
+            | SearchState::Error
+            | SearchState::Disabled
+            | SearchState::Searching => {}
         }
     }
 
@@ -267,8 +273,8 @@ impl PathMtu {
             self.probe = None;
         }
         match self.state {
-            State::SearchComplete => {}
-            State::Base if octets >= self.base() => {
+            SearchState::SearchComplete => {}
+            SearchState::Base if octets >= self.base() => {
                 // The base passes, and the previous size does not.
                 self.counters.black_holes += u64::from(was_known && octets < self.size);
                 let high = self.high.max(octets);
@@ -276,18 +282,18 @@ impl PathMtu {
                 (self.low, self.high, self.size) = (octets, high, octets);
                 self.next(now);
             }
-            State::Error | State::Disabled if octets >= self.base() => {
+            SearchState::Error | SearchState::Disabled if octets >= self.base() => {
                 self.search(self.tries());
                 (self.low, self.size) = (octets, octets);
                 self.try_size(now, self.max);
             }
-            State::Searching if octets > self.low || self.probe.is_none() => {
+            SearchState::Searching if octets > self.low || self.probe.is_none() => {
                 self.low = self.low.max(octets);
                 self.high = self.high.max(self.low);
                 self.size = self.size.max(self.low);
                 self.next(now);
             }
-            State::Base | State::Error | State::Disabled | State::Searching => {}
+            SearchState::Base | SearchState::Error | SearchState::Disabled | SearchState::Searching => {}
         }
     }
 
@@ -295,17 +301,17 @@ impl PathMtu {
     /// be forged, so they only cause a search at this size, and none below the base (RFC 8899, section 4.6).
     pub fn handle_report(&mut self, now: Instant, mtu: u32) {
         let Ok(mtu) = u16::try_from(mtu) else { return };
-        if mtu < self.base() || mtu >= self.max || !self.is_known && self.state != State::Searching {
+        if mtu < self.base() || mtu >= self.max || !self.is_known && self.state != SearchState::Searching {
             return;
         }
         match (self.state, self.probe) {
-            (State::Searching, Some(probe)) if probe.octets > mtu && mtu >= self.low => {
+            (SearchState::Searching, Some(probe)) if probe.octets > mtu && mtu >= self.low => {
                 // The size confirmed before may exceed what a probe still passes.
                 self.high = mtu;
                 self.probe = None;
                 if mtu > self.low { self.try_size(now, mtu) } else { self.next(now) }
             }
-            (State::SearchComplete, _) if mtu < self.size => {
+            (SearchState::SearchComplete, _) if mtu < self.size => {
                 if self.reported_at.is_some_and(|at| now.since(at) < REPORTS_APART) {
                     return;
                 }
@@ -328,7 +334,7 @@ impl PathMtu {
         let limit = mtu.unwrap_or(octets.saturating_sub(1)).max(self.least.min.min(self.configured));
         let is_probe = self.probe.is_some_and(|probe| {
             // The first probe that confirms a size is a datagram with a body.
-            probe.octets == octets && (self.state != State::SearchComplete || probe.sent > 1)
+            probe.octets == octets && (self.state != SearchState::SearchComplete || probe.sent > 1)
         });
         if limit >= self.max {
             return is_probe;
@@ -338,16 +344,16 @@ impl PathMtu {
         self.size = self.size.min(limit);
         let is_too_long = self.probe.is_some_and(|probe| probe.octets > limit);
         match self.state {
-            State::SearchComplete | State::Disabled => {
+            SearchState::SearchComplete | SearchState::Disabled => {
                 if is_too_long {
                     self.probe = None;
                 }
                 self.settled = self.size;
                 self.again_at = Some(now + PMTU_RAISE_TIMER);
             }
-            State::Searching if is_too_long => self.try_size(now, limit),
-            State::Base | State::Error if is_too_long => self.try_size(now, self.base()),
-            State::Base | State::Error | State::Searching => {}
+            SearchState::Searching if is_too_long => self.try_size(now, limit),
+            SearchState::Base | SearchState::Error if is_too_long => self.try_size(now, self.base()),
+            SearchState::Base | SearchState::Error | SearchState::Searching => {}
         }
         is_probe
     }
@@ -376,13 +382,13 @@ impl PathMtu {
 
     /// Starts a search between the base and the maximum.
     fn search(&mut self, attempts: u32) {
-        (self.state, self.attempts, self.top_only) = (State::Searching, attempts, false);
+        (self.state, self.attempts, self.top_only) = (SearchState::Searching, attempts, false);
         (self.low, self.high) = (self.base(), self.max);
         self.again_at = None;
     }
 
     fn try_size(&mut self, now: Instant, octets: u16) {
-        if self.state == State::Searching && octets <= self.low {
+        if self.state == SearchState::Searching && octets <= self.low {
             return self.complete(now, self.low);
         }
         self.probe = Some(Probe { octets, sent: 0, first_sent: now, at: now });
@@ -403,7 +409,7 @@ impl PathMtu {
     }
 
     fn complete(&mut self, now: Instant, size: u16) {
-        (self.state, self.size, self.settled) = (State::SearchComplete, size, size);
+        (self.state, self.size, self.settled) = (SearchState::SearchComplete, size, size);
         self.probe = None;
         self.again_at = (size < self.configured).then(|| now + PMTU_RAISE_TIMER);
     }
@@ -411,13 +417,13 @@ impl PathMtu {
     /// Handles the loss of all probes of a size.
     fn failed(&mut self, now: Instant, octets: u16) {
         match self.state {
-            State::Searching if !self.is_known => {
+            SearchState::Searching if !self.is_known => {
                 // Either the size is too large, or the peer confirms nothing.
                 self.high = self.below(octets);
-                self.state = State::Base;
+                self.state = SearchState::Base;
                 self.try_size(now, self.base());
             }
-            State::Searching => {
+            SearchState::Searching => {
                 self.high = if self.top_only { self.low } else { self.below(octets) };
                 if octets <= self.low || self.high <= self.low {
                     self.complete(now, self.low)
@@ -425,22 +431,22 @@ impl PathMtu {
                     self.next(now);
                 }
             }
-            State::SearchComplete => {
+            SearchState::SearchComplete => {
                 // All three may have been lost by chance: the size is not excluded, but probed last.
                 self.high = octets;
-                (self.state, self.confirmed) = (State::Base, None);
+                (self.state, self.confirmed) = (SearchState::Base, None);
                 self.try_size(now, self.base());
             }
-            State::Base if !self.is_known => {
-                (self.state, self.size, self.settled) = (State::Disabled, self.max, self.max);
+            SearchState::Base if !self.is_known => {
+                (self.state, self.size, self.settled) = (SearchState::Disabled, self.max, self.max);
             }
-            State::Base | State::Error => {
-                self.state = State::Error;
+            SearchState::Base | SearchState::Error => {
+                self.state = SearchState::Error;
                 self.size = self.least.min.min(self.max);
                 self.attempts = 1;
                 self.again_at = Some(now + RETRY);
             }
-            State::Disabled => {}
+            SearchState::Disabled => {}
         }
     }
 }

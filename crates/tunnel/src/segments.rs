@@ -50,7 +50,7 @@ pub struct Limit {
 
 /// A host at the far end.
 #[derive(Debug)]
-struct Host {
+struct RemoteHost {
     address: IpAddr,
     own: IpAddr,
     sizer: Sizer,
@@ -66,7 +66,7 @@ struct Host {
 
 /// A connection.
 #[derive(Debug)]
-struct Flow {
+struct TcpConnection {
     host: IpAddr,
     own: IpAddr,
     /// Ports of this machine and of the host.
@@ -88,15 +88,15 @@ struct Flow {
 pub struct Segments {
     fresh: Sizer,
     own: Vec<IpAddr>,
-    hosts: Vec<Host>,
-    flows: Vec<Flow>,
+    hosts: Vec<RemoteHost>,
+    flows: Vec<TcpConnection>,
     /// Limits of hosts that are no longer remembered.
     forgotten: Vec<Limit>,
 }
 
 /// Relevant fields of a TCP segment.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct ObservedSegment {
     from: IpAddr,
     to: IpAddr,
     ports: (u16, u16),
@@ -160,7 +160,9 @@ impl Segments {
         let Some(acknowledgment) = segment.acknowledgment else { return };
         let ports = (segment.ports.1, segment.ports.0);
         let mut flows = self.flows.iter_mut();
-        let of = |flow: &&mut Flow| (flow.own, flow.host, flow.ports) == (segment.to, segment.from, ports);
+        let of = |flow: &&mut TcpConnection| {
+            (flow.own, flow.host, flow.ports) == (segment.to, segment.from, ports)
+        };
         let Some(flow) = flows.find(of) else { return };
         flow.used = now;
         if acknowledgment == flow.acknowledged {
@@ -194,7 +196,7 @@ impl Segments {
         if let Some(forgotten) = self.forgotten.pop() {
             return Some(forgotten);
         }
-        let own = |host: &Host| host.sizer.size().saturating_add(host.headers).max(SHORTEST);
+        let own = |host: &RemoteHost| host.sizer.size().saturating_add(host.headers).max(SHORTEST);
         let host = self.hosts.iter_mut().find(|host| host.headers > 0 && host.told != Some(own(host)))?;
         let octets = own(host);
         host.told = Some(octets);
@@ -244,7 +246,7 @@ impl Segments {
             }
         }
         let sizer = self.fresh.clone();
-        self.hosts.push(Host {
+        self.hosts.push(RemoteHost {
             address,
             own,
             sizer,
@@ -258,8 +260,10 @@ impl Segments {
     }
 
     /// Returns the connection of a sent segment, which may be new.
-    fn flow(&mut self, now: Instant, segment: &Segment) -> &mut Flow {
-        let of = |flow: &Flow| (flow.own, flow.host, flow.ports) == (segment.from, segment.to, segment.ports);
+    fn flow(&mut self, now: Instant, segment: &ObservedSegment) -> &mut TcpConnection {
+        let of = |flow: &TcpConnection| {
+            (flow.own, flow.host, flow.ports) == (segment.from, segment.to, segment.ports)
+        };
         let found = self.flows.iter().position(of);
         let begins_anew = segment.begins && found.is_some();
         let number = match found {
@@ -269,7 +273,7 @@ impl Segments {
                     let oldest = self.flows.iter().enumerate().min_by_key(|(_, flow)| flow.used);
                     oldest.map(|(number, _)| number).map(|oldest| self.flows.swap_remove(oldest));
                 }
-                self.flows.push(Flow {
+                self.flows.push(TcpConnection {
                     host: segment.to,
                     own: segment.from,
                     ports: segment.ports,
@@ -296,7 +300,7 @@ impl Segments {
 }
 
 /// Parses the TCP segment in a packet, if it is complete.
-fn segment(packet: &[u8]) -> Option<Segment> {
+fn segment(packet: &[u8]) -> Option<ObservedSegment> {
     let (from, to, header, length): (IpAddr, IpAddr, usize, usize) = match packet.first()? >> 4 {
         4 => {
             let ip = Ipv4::read(packet).ok()?;
@@ -318,7 +322,7 @@ fn segment(packet: &[u8]) -> Option<Segment> {
     // Timestamps are in all segments or in none (RFC 7323, section 3.2); other options are rare.
     let has_timestamps = tcp.walk().any(|(kind, _)| kind == kind::TIMESTAMPS);
     let usual = Tcp::LEN + if has_timestamps { TIMESTAMPS } else { 0 };
-    Some(Segment {
+    Some(ObservedSegment {
         from,
         to,
         ports: (tcp.source_port, tcp.destination_port),

@@ -40,7 +40,7 @@ enum LabSubcommand {
     Serve(serve::ServeArguments),
     /// Write man pages, and completions for bash, zsh and fish, into a folder
     #[command(hide = true)]
-    Manual(manual::Arguments),
+    Manual(manual::ManualArguments),
 }
 
 fn command() -> clap::Command {

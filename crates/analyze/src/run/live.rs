@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use thinair_capture::Record;
 
-use super::{Analysis, Link};
+use super::{Analysis, InputLink};
 use crate::outcome::Input;
 use crate::survey::Provision;
 use crate::unpack::Unpack;
@@ -14,7 +14,7 @@ use crate::unpack::Unpack;
 /// **Create it with [`Analysis::begin`], and pass it to [`Analysis::observe`] of the same analysis.**
 pub struct Live {
     input: Input,
-    link: Link,
+    link: InputLink,
     unpack: Unpack,
 }
 
@@ -29,7 +29,7 @@ impl Analysis {
     /// Begins a link whose packets are not known in advance. Schemes with provisioning (SCHC, 6LoWPAN) get
     /// none: analyze the finished capture for them.
     pub fn begin(&mut self, path: &str) -> Live {
-        let link = Link::new(&self.settings, self.begins, &Rc::new(Provision::default()));
+        let link = InputLink::new(&self.settings, self.begins, &Rc::new(Provision::default()));
         self.flows.start(self.inputs.len());
         let input = Input { path: path.to_owned(), ..Input::default() };
         Live { input, link, unpack: self.unpack() }

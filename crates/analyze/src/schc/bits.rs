@@ -10,17 +10,17 @@ const SHORT: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     /// The bits, left-aligned; unused bits of the last octet are zero.
-    octets: Octets,
+    octets: BitsStorage,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Octets {
+enum BitsStorage {
     Short([u8; SHORT]),
     Long(Box<[u8]>),
 }
 
-impl Default for Octets {
+impl Default for BitsStorage {
     fn default() -> Self {
         Self::Short([0; SHORT])
     }
@@ -33,7 +33,7 @@ impl Bits {
         if count > SHORT {
             let mut value = Vec::with_capacity(count);
             BitWriter::new(&mut value).push(octets, at, len);
-            return Self { octets: Octets::Long(value.into()), len };
+            return Self { octets: BitsStorage::Long(value.into()), len };
         }
         let mut short = [0; SHORT];
         match octets.get(at / 8..at / 8 + count) {
@@ -43,7 +43,7 @@ impl Bits {
         if !len.is_multiple_of(8) {
             short[count - 1] &= !(0xFF_u8 >> (len % 8));
         }
-        Self { octets: Octets::Short(short), len }
+        Self { octets: BitsStorage::Short(short), len }
     }
 
     /// Returns whole octets as a value.
@@ -60,8 +60,8 @@ impl Bits {
     /// The bits, left-aligned in octets.
     pub(super) fn as_octets(&self) -> &[u8] {
         match &self.octets {
-            Octets::Short(octets) => &octets[..self.len.div_ceil(8)],
-            Octets::Long(octets) => octets,
+            BitsStorage::Short(octets) => &octets[..self.len.div_ceil(8)],
+            BitsStorage::Long(octets) => octets,
         }
     }
 

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Direction;
 use super::bits::Bits;
-use super::fields::{FieldId, Knowledge, Label};
-use super::learn::{Census, ESTABLISHED, Group, Key, Seen};
+use super::fields::{FieldId, FieldLabel, Knowledge};
+use super::learn::{Census, ESTABLISHED, FieldValues, Group, GroupKey};
 use super::rule::{Action, Descriptor, Length, Rule, index_bits};
 
 /// Maximum number of rules per direction: RuleIDs have 8 bits, and one means no compression.
@@ -29,8 +29,8 @@ struct Candidate {
 }
 
 /// Returns the rules for groups of packets of one direction.
-pub(super) fn rules(direction: Direction, groups: Vec<(Key, Group)>, census: &Census) -> Vec<Rule> {
-    let mut wider: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+pub(super) fn rules(direction: Direction, groups: Vec<(GroupKey, Group)>, census: &Census) -> Vec<Rule> {
+    let mut wider: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
     for (i, (key, _)) in groups.iter().enumerate() {
         for key in key.wider() {
             wider.entry(key).or_default().push(i);
@@ -156,7 +156,7 @@ impl Candidate {
     }
 }
 
-impl Key {
+impl GroupKey {
     /// Returns the key, and the keys of larger groups that include its packets.
     fn wider(&self) -> Vec<Self> {
         let mut keys = vec![self.clone()];
@@ -171,7 +171,12 @@ impl Key {
     }
 }
 
-fn candidate(labels: &[Label], members: &[usize], groups: &[(Key, Group)], census: &Census) -> Candidate {
+fn candidate(
+    labels: &[FieldLabel],
+    members: &[usize],
+    groups: &[(GroupKey, Group)],
+    census: &Census,
+) -> Candidate {
     let mut all = Group::default();
     let members: Vec<_> = members.iter().filter_map(|i| Some((*i, &groups.get(*i)?.1))).collect();
     for (_, group) in &members {
@@ -190,7 +195,7 @@ fn candidate(labels: &[Label], members: &[usize], groups: &[(Key, Group)], censu
 }
 
 /// Returns the cheapest descriptor for a field with these values in this number of packets.
-fn descriptor(label: Label, seen: &Seen, packets: u64, census: &Census) -> Descriptor {
+fn descriptor(label: FieldLabel, seen: &FieldValues, packets: u64, census: &Census) -> Descriptor {
     let length = match label.id {
         FieldId::CoapToken => Length::Tkl,
         _ if seen.len.0 != seen.len.1 => Length::Variable,
@@ -214,7 +219,7 @@ fn descriptor(label: Label, seen: &Seen, packets: u64, census: &Census) -> Descr
     Descriptor { label, length, action }
 }
 
-fn plain(id: FieldId, length: Length, seen: &Seen, only: Option<&Bits>, packets: u64) -> Action {
+fn plain(id: FieldId, length: Length, seen: &FieldValues, only: Option<&Bits>, packets: u64) -> Action {
     if let Some(value) = only {
         return Action::NotSent(value.clone());
     }

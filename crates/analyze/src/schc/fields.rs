@@ -191,7 +191,7 @@ impl fmt::Display for FieldId {
 
 /// Properties of a field that a matching rule must have, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Label {
+pub(super) struct FieldLabel {
     /// FID.
     pub(super) id: FieldId,
     /// FP: ordinal number of the field among those with this FID, from 1.
@@ -202,8 +202,8 @@ pub(super) struct Label {
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
-    pub(super) label: Label,
+pub(super) struct ParsedField {
+    pub(super) label: FieldLabel,
     /// Offset in the packet, in bits.
     pub(super) at: usize,
     /// Length in bits.
@@ -215,7 +215,7 @@ pub(super) struct Field {
 pub(super) struct Parsed<'p> {
     pub(super) octets: &'p [u8],
     /// The fields in their order.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<ParsedField>,
     /// Octets after the last field.
     pub(super) payload: &'p [u8],
 }
@@ -267,18 +267,18 @@ impl<'p> Parsed<'p> {
     }
 
     /// The labels of the fields.
-    pub(super) fn labels(&self) -> Vec<Label> {
+    pub(super) fn labels(&self) -> Vec<FieldLabel> {
         self.fields.iter().map(|field| field.label).collect()
     }
 
     /// The value of a field.
-    pub(super) fn value(&self, field: &Field) -> Bits {
+    pub(super) fn value(&self, field: &ParsedField) -> Bits {
         Bits::of(self.octets, field.at, field.len)
     }
 }
 
 struct Parser {
-    fields: Vec<Field>,
+    fields: Vec<ParsedField>,
     at: usize,
 }
 
@@ -289,8 +289,8 @@ impl Parser {
 
     fn push(&mut self, id: FieldId, len: usize, computable: bool) {
         let before = self.fields.iter().filter(|field| field.label.id == id).count();
-        let label = Label { id, position: before as u16 + 1, computable };
-        self.fields.push(Field { label, at: self.at, len });
+        let label = FieldLabel { id, position: before as u16 + 1, computable };
+        self.fields.push(ParsedField { label, at: self.at, len });
         self.at += len;
     }
 

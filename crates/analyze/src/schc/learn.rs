@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::bits::Bits;
-use super::fields::{FieldId, Knowledge, Label, Parsed};
+use super::fields::{FieldId, FieldLabel, Knowledge, Parsed};
 use super::{Direction, Reading, RuleSet, derive};
 
 /// Maximum number of groups of packets per direction that are distinguished by all properties, and again as
@@ -27,14 +27,14 @@ pub(super) const ESTABLISHED: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Learner {
     reading: Reading,
-    groups: [BTreeMap<Key, Group>; 2],
+    groups: [BTreeMap<GroupKey, Group>; 2],
     census: Census,
 }
 
 /// Common properties of the packets of a group. `None`: may differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) labels: Rc<[Label]>,
+pub(super) struct GroupKey {
+    pub(super) labels: Rc<[FieldLabel]>,
     /// Lengths of options in bits.
     pub(super) lengths: Option<Vec<usize>>,
     /// Type, TKL and code.
@@ -46,19 +46,19 @@ pub(super) struct Key {
     pub(super) values: Option<Vec<u8>>,
 }
 
-/// Packets with equal field lengths, unless a [`Key`] was widened.
+/// Packets with equal field lengths, unless a [`GroupKey`] was widened.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) packets: u64,
     /// Octets before the payload of each packet.
     pub(super) header: u64,
     /// Values by field, in the order of the labels.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<FieldValues>,
 }
 
 /// The values of a field.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct FieldValues {
     /// Minimum and maximum length in bits.
     pub(super) len: (usize, usize),
     /// Common prefix of all values.
@@ -87,8 +87,8 @@ impl Learner {
             self.census.count(field.label.id, value);
         }
         let Some(groups) = self.groups.get_mut(direction.index()) else { return };
-        let mut key = Key::of(&parsed, &values);
-        let is_full = |groups: &BTreeMap<_, _>, key: &Key, times| {
+        let mut key = GroupKey::of(&parsed, &values);
+        let is_full = |groups: &BTreeMap<_, _>, key: &GroupKey, times| {
             groups.len() >= times * MAX_GROUPS && !groups.contains_key(key)
         };
         if is_full(groups, &key, 1) {
@@ -115,7 +115,7 @@ impl Learner {
     }
 }
 
-impl Key {
+impl GroupKey {
     fn of(packet: &Parsed<'_>, values: &[Bits]) -> Self {
         // Capacities that most packets need.
         let [mut message, mut flow, mut addresses, mut others] = [16, 24, 64, 128].map(Vec::with_capacity);
@@ -148,7 +148,7 @@ impl Group {
     fn add(&mut self, values: &[Bits]) {
         self.packets += 1;
         if self.seen.is_empty() {
-            self.seen = values.iter().map(Seen::one).collect();
+            self.seen = values.iter().map(FieldValues::one).collect();
         } else {
             for (seen, value) in self.seen.iter_mut().zip(values) {
                 seen.add(value, 1);
@@ -171,7 +171,7 @@ impl Group {
     }
 }
 
-impl Seen {
+impl FieldValues {
     fn one(value: &Bits) -> Self {
         Self {
             len: (value.len(), value.len()),

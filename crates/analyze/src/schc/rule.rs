@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Direction;
 use super::bits::Bits;
-use super::fields::{FieldId, Label, Parsed};
+use super::fields::{FieldId, FieldLabel, Parsed};
 
 /// Field length (FL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) enum Action {
 /// Field descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    pub(super) label: Label,
+    pub(super) label: FieldLabel,
     pub(super) length: Length,
     pub(super) action: Action,
 }
@@ -53,7 +53,7 @@ pub struct Rule {
 /// A field descriptor as a line of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Row {
+pub struct DescriptorRow {
     /// FID, as written in RFC 8724 and RFC 8824.
     pub field: String,
     /// FL: bits, `tkl` or `var`.
@@ -84,7 +84,7 @@ impl Rule {
     }
 
     /// Returns its field descriptors.
-    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = DescriptorRow> + '_ {
         self.descriptors.iter().map(|descriptor| descriptor.row(self.direction))
     }
 
@@ -94,7 +94,7 @@ impl Rule {
         2 + self.descriptors.iter().map(Descriptor::provisioning_octets).sum::<usize>()
     }
 
-    pub(super) fn labels(&self) -> Vec<Label> {
+    pub(super) fn labels(&self) -> Vec<FieldLabel> {
         self.descriptors.iter().map(|descriptor| descriptor.label).collect()
     }
 
@@ -143,8 +143,8 @@ impl Descriptor {
     }
 
     fn provisioning_octets(&self) -> usize {
-        let tells = matches!(self.length, Length::Fixed(_));
-        let value = |value: &Bits| usize::from(!tells) + value.as_octets().len();
+        let is_fixed = matches!(self.length, Length::Fixed(_));
+        let value = |value: &Bits| usize::from(!is_fixed) + value.as_octets().len();
         6 + match &self.action {
             Action::NotSent(tv) => value(tv),
             Action::Mapping(tv) => 1 + tv.iter().map(value).sum::<usize>(),
@@ -153,7 +153,7 @@ impl Descriptor {
         }
     }
 
-    fn row(&self, direction: Direction) -> Row {
+    fn row(&self, direction: Direction) -> DescriptorRow {
         let (tv, mo, cda) = match &self.action {
             Action::NotSent(value) => (hex(value), "equal".to_owned(), "not-sent"),
             Action::Mapping(values) => {
@@ -171,8 +171,8 @@ impl Descriptor {
             (Length::Variable, Action::Mapping(_)) => ("var".to_owned(), Some(self.residue_bits(0))),
             (Length::Variable, _) => ("var".to_owned(), sends_nothing.then_some(0)),
         };
-        let Label { id, position, .. } = self.label;
-        Row { field: id.to_string(), fl, fp: position, di: direction.name(), tv, mo, cda, sent }
+        let FieldLabel { id, position, .. } = self.label;
+        DescriptorRow { field: id.to_string(), fl, fp: position, di: direction.name(), tv, mo, cda, sent }
     }
 
     fn computation(&self) -> &'static str {

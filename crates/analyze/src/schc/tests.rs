@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::coap::{Code, Type};
 
-use self::packets::{DW6, Packet, UP6, Way, captured, coap, packet};
-use super::{Checksum, Direction, Error, Learner, NO_COMPRESSION, Ports, Reading, RuleSet};
+use self::packets::{Addressing, DW6, DirectedPacket, UP6, captured, coap, packet};
+use super::{Checksum, Direction, Learner, NO_COMPRESSION, Ports, Reading, RuleSet, SchcError};
 
-pub(super) fn learned(packets: &[Packet]) -> RuleSet {
+pub(super) fn learned(packets: &[DirectedPacket]) -> RuleSet {
     let mut learner = Learner::default();
     for (direction, packet) in packets {
         learner.observe(*direction, packet);
@@ -19,8 +19,8 @@ pub(super) fn learned(packets: &[Packet]) -> RuleSet {
 }
 
 /// Returns the SCHC packets, after checking that each is restored bit for bit.
-fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
-    let there_and_back = |(direction, packet): &Packet| {
+fn proven(rules: &RuleSet, packets: &[DirectedPacket]) -> Vec<Vec<u8>> {
+    let there_and_back = |(direction, packet): &DirectedPacket| {
         let (mut schc, mut back) = (vec![7], vec![9]);
         let id = rules.compress(*direction, packet, &mut schc);
         let schc = schc.split_off(1);
@@ -33,13 +33,13 @@ fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
 }
 
 /// Octets of the first and the last packet, with rules derived from all of them.
-fn sizes(packets: &[Packet]) -> (usize, usize) {
+fn sizes(packets: &[DirectedPacket]) -> (usize, usize) {
     let schc = proven(&learned(packets), packets);
     (schc[0].len(), schc[schc.len() - 1].len())
 }
 
 /// Returns 300 packets; the Message ID and token of each look random.
-fn flow(make: impl Fn(u16, [u8; 4]) -> Packet) -> Vec<Packet> {
+fn flow(make: impl Fn(u16, [u8; 4]) -> DirectedPacket) -> Vec<DirectedPacket> {
     let packet = |i: u32| {
         let noise = (i + 1).wrapping_mul(0x9E37_79B1);
         make((noise >> 7) as u16, (noise ^ noise >> 15).to_be_bytes())
@@ -51,7 +51,7 @@ const CON: Type = Type::Confirmable;
 const TIME: (u16, &[u8]) = (11, b"time");
 
 /// Uncompressed octets of the last packet, and compressed octets of the first and the last one.
-fn reference(packets: &[Packet]) -> (usize, (usize, usize)) {
+fn reference(packets: &[DirectedPacket]) -> (usize, (usize, usize)) {
     (packets[packets.len() - 1].1.len(), sizes(packets))
 }
 
@@ -63,7 +63,7 @@ fn a_get_is_the_rule_and_the_message_id() {
     assert_eq!(learned(&get).provisioning_octets(), 2 + 20 * 6 + 7 + 32 + 4 + 8);
     let get4 = flow(|mid, noise| {
         let id = u16::from_be_bytes([noise[0], noise[1]]);
-        Way { v4: true, id, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
+        Addressing { v4: true, id, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
     });
     assert_eq!(reference(&get4), (37, (5, 5)));
 }
@@ -177,7 +177,7 @@ fn coap_is_where_ports_say_so() {
 fn clients_with_a_new_port_each_share_a_rule() {
     let packets = flow(|mid, noise| {
         let dev_port = 0x8000 | u16::from_be_bytes([noise[0], noise[1]]);
-        Way { dev_port, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
+        Addressing { dev_port, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
     });
     assert_eq!(sizes(&packets), (5, 5));
     assert_eq!(learned(&packets).rules(Direction::Up).len(), 1);
@@ -190,7 +190,7 @@ fn groups_share_rules_when_there_are_not_enough() {
     for (host, mid) in (0..64_u8).cycle().zip(0..64 * 8 * 10) {
         let path = paths[usize::from(mid / 64) % 8].as_bytes();
         let message = coap(CON, Code::GET, mid, &[], &[(11, path)], b"");
-        packets.push(Way { host, ..UP6 }.packet(&message));
+        packets.push(Addressing { host, ..UP6 }.packet(&message));
     }
     let rules = learned(&packets);
     assert!(rules.rules(Direction::Up).len() <= 255);
@@ -208,7 +208,7 @@ fn more_groups_than_are_remembered_come_back() {
             let path = format!("{}", i % 1_500);
             let message =
                 coap(CON, Code::GET, i, &[7; 8][..usize::from(i % 9)], &[(11, path.as_bytes())], b"");
-            Way { dev_port: 0x8000 + i, ..UP6 }.packet(&message)
+            Addressing { dev_port: 0x8000 + i, ..UP6 }.packet(&message)
         })
         .collect();
     let octets: usize = proven(&learned(&packets), &packets).iter().map(Vec::len).sum();
@@ -224,7 +224,14 @@ fn a_length_that_no_rule_knows_is_sent() {
         .zip(0..)
         .map(|((host, len), mid)| {
             let path = [&b"p/"[..], &vec![host; len]].concat();
-            Way { host, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[(11, &path), (60, b"12")], b""))
+            Addressing { host, ..UP6 }.packet(&coap(
+                CON,
+                Code::GET,
+                mid,
+                &[],
+                &[(11, &path), (60, b"12")],
+                b"",
+            ))
         })
         .collect();
     let rules = learned(&packets);
@@ -256,7 +263,7 @@ fn a_rule_is_not_for_what_it_does_not_match() {
         get(mid, b"time", format, format!("t={:04}", u32::from_be_bytes(noise) % 10_000).as_bytes())
     });
     let rules = learned(&packets);
-    let by_rule = |packet: Packet| proven(&rules, &[packet])[0][0] != NO_COMPRESSION;
+    let by_rule = |packet: DirectedPacket| proven(&rules, &[packet])[0][0] != NO_COMPRESSION;
     assert!(by_rule(get(1, b"time", 42, b"t=zzzz")));
     assert!(!by_rule(get(1, b"time", 42, b"u=1234")));
     assert!(!by_rule(get(1, b"time", 42, b"t=12345")));
@@ -358,9 +365,9 @@ fn errors_name_what_is_wrong() {
     let get = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
     let rules = learned(&get);
     let error = |schc: &[u8]| rules.decompress(Direction::Up, schc, &mut Vec::new()).unwrap_err();
-    assert_eq!(error(&[]), Error::Empty);
-    assert_eq!(error(&[2, 0, 0]), Error::UnknownRule(2));
-    assert_eq!(error(&[1, 0]), Error::Short);
-    assert_eq!(error(&[1, 0, 0, 0]), Error::Payload);
-    assert_eq!(rules.decompress(Direction::Dw, &[1, 0, 0], &mut Vec::new()), Err(Error::UnknownRule(1)));
+    assert_eq!(error(&[]), SchcError::Empty);
+    assert_eq!(error(&[2, 0, 0]), SchcError::UnknownRule(2));
+    assert_eq!(error(&[1, 0]), SchcError::Short);
+    assert_eq!(error(&[1, 0, 0, 0]), SchcError::Payload);
+    assert_eq!(rules.decompress(Direction::Dw, &[1, 0, 0], &mut Vec::new()), Err(SchcError::UnknownRule(1)));
 }

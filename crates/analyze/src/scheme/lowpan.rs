@@ -7,9 +7,9 @@ use thinair_lowpan::{LinkAddress, Links, Settings, UdpChecksum, compress, decomp
 use thinair_rohc::Instant;
 use thinair_wire::header::ipv6::Ipv6;
 
-use super::{Carrier, Compressed, Label, Refusal};
+use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::settings;
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::survey::Provision;
 
 /// Both sides, which have equal contexts and no state.
@@ -29,21 +29,21 @@ impl Lowpan {
     }
 }
 
-impl Carrier for Lowpan {
+impl SchemeEnds for Lowpan {
     fn compress(
         &mut self,
         _now: Instant,
-        _from: Side,
+        _from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal> {
+    ) -> Result<Option<CompressedPacket>, Rejection> {
         let Ok(header) = Ipv6::read(packet) else { return Ok(None) };
         self.links =
             Links { source: link_address(&header.source), destination: link_address(&header.destination) };
         let done = compress(&self.settings, self.links, packet, out);
-        let done = done.map_err(|error| Refusal::new("6lowpan", error))?;
-        let format = if done.header_in == 0 { Label::Ipv6 } else { Label::Iphc };
-        Ok(Some(Compressed {
+        let done = done.map_err(|error| Rejection::new("6lowpan", error))?;
+        let format = if done.header_in == 0 { FormatLabel::Ipv6 } else { FormatLabel::Iphc };
+        Ok(Some(CompressedPacket {
             format,
             profile: None,
             header_in: done.header_in,
@@ -57,12 +57,12 @@ impl Carrier for Lowpan {
     fn decompress(
         &mut self,
         _now: Instant,
-        _from: Side,
+        _from: CaptureSide,
         sent: &[u8],
         out: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Rejection> {
         let done = decompress(&self.settings, self.links, sent, out);
-        done.map(|done| done.len).map_err(|error| Refusal::new("6lowpan", error))
+        done.map(|done| done.len).map_err(|error| Rejection::new("6lowpan", error))
     }
 }
 

@@ -29,10 +29,10 @@ const MODES: [(&str, Mode, CidSpace, u16); 4] = [
 ];
 
 /// A packet of a stream: the end that sends it (0 or 1), time, and octets.
-type Sent = (usize, Instant, Vec<u8>);
+type StreamPacket = (usize, Instant, Vec<u8>);
 
 /// Name and mode, and the rest of the line.
-type Digests = BTreeMap<(String, String), Sum>;
+type Digests = BTreeMap<(String, String), StreamDigest>;
 
 #[test]
 fn captures_are_sent_octet_for_octet_as_before() {
@@ -62,7 +62,7 @@ fn sources_of_goldens_are_sent_octet_for_octet_as_before() {
 }
 
 /// Returns the packets of a capture in both directions, at their times.
-fn of_capture(path: &Path) -> Vec<Sent> {
+fn of_capture(path: &Path) -> Vec<StreamPacket> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut directions = Directions::new(Contexts::NONE);
     let (mut packets, mut first) = (Vec::new(), None);
@@ -82,7 +82,7 @@ fn of_capture(path: &Path) -> Vec<Sent> {
 }
 
 /// Sends a stream in each mode, and adds the digests.
-fn add(digests: &mut Digests, name: &str, packets: &[Sent], rtp: RtpDetection) {
+fn add(digests: &mut Digests, name: &str, packets: &[StreamPacket], rtp: RtpDetection) {
     for (mode_name, mode, cids, highest) in MODES {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap().with(ProfileId::Tcp).unwrap();
         let channel = Channel::new(cids, highest, profiles).unwrap();
@@ -99,9 +99,9 @@ fn add(digests: &mut Digests, name: &str, packets: &[Sent], rtp: RtpDetection) {
 }
 
 /// Sends every packet that can be compressed to the other end, and returns feedback at once.
-fn carry(mut ends: [Endpoint<'static>; 2], packets: &[Sent], what: &str) -> Sum {
+fn carry(mut ends: [Endpoint<'static>; 2], packets: &[StreamPacket], what: &str) -> StreamDigest {
     let (mut rohc, mut back) = (vec![0; ROOM], vec![0; ROOM]);
-    let mut sum = Sum::new();
+    let mut sum = StreamDigest::new();
     for (i, (from, now, packet)) in packets.iter().enumerate() {
         let Ok(done) = ends[*from].send(*now, packet, &mut rohc) else { continue };
         let len = done.len;
@@ -121,13 +121,13 @@ fn carry(mut ends: [Endpoint<'static>; 2], packets: &[Sent], what: &str) -> Sum 
 
 /// FNV-1a with 64 bits of all packets, each after its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Sum {
+struct StreamDigest {
     packets: usize,
     octets: usize,
     digest: u64,
 }
 
-impl Sum {
+impl StreamDigest {
     const fn new() -> Self {
         Self { packets: 0, octets: 0, digest: 0xCBF2_9CE4_8422_2325 }
     }
@@ -158,7 +158,7 @@ fn compare(digests: &Digests, file: &str, streams: usize) {
     let mut expected = Digests::new();
     for line in text.lines() {
         let [name, mode, packets, octets, digest] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        let sum = Sum {
+        let sum = StreamDigest {
             packets: packets.parse().unwrap(),
             octets: octets.parse().unwrap(),
             digest: u64::from_str_radix(digest, 16).unwrap(),
@@ -170,7 +170,7 @@ fn compare(digests: &Digests, file: &str, streams: usize) {
     for key in keys {
         let (old, new) = (expected.get(key), digests.get(key));
         if old != new {
-            let text = |sum: Option<&Sum>| sum.map_or("absent".to_owned(), |sum| sum.line());
+            let text = |sum: Option<&StreamDigest>| sum.map_or("absent".to_owned(), |sum| sum.line());
             println!("{} {}: {} -> {}", key.0, key.1, text(old), text(new));
             differing += 1;
         }

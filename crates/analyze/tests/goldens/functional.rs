@@ -6,7 +6,7 @@ use thinair_rohc::packet;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, Instant, Mode, ProfileId, ProfileSet, RtpDetection};
 
 use crate::{
-    Pair, ROOM, base, captures, channel, compressor_config, decompressor, records, stem, vectors,
+    ROOM, RohcPair, base, captures, channel, compressor_config, decompressor, records, stem, vectors,
     with_payload,
 };
 
@@ -25,7 +25,7 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
             continue;
         }
         let config = CompressorConfig { repetitions: 2, ..compressor_config(channel(CidSpace::Small)) };
-        let mut pair = Pair::new(config, Mode::Unidirectional);
+        let mut pair = RohcPair::new(config, Mode::Unidirectional);
         let mut formats = Vec::new();
         for packet in records(&path) {
             let packet = with_payload(&packet).unwrap_or(packet);
@@ -71,7 +71,7 @@ fn a_context_is_taken_over_by_any_other_flow() {
     for path in captures(&folder.join("functional/context_reuse/inputs")) {
         for cids in [CidSpace::Small, CidSpace::Large] {
             let one = Channel::new(cids, 0, ProfileSet::v1()).unwrap();
-            let mut pair = Pair::new(compressor_config(one), Mode::Optimistic);
+            let mut pair = RohcPair::new(compressor_config(one), Mode::Optimistic);
             for packet in records(&path) {
                 pair.carry(&packet, stem(&path));
                 packets += 1;
@@ -120,7 +120,7 @@ fn a_flow_is_taken_for_rtp_where_the_rule_says_so() {
         (RtpDetection::NEVER, ProfileId::Udp),
     ] {
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel(CidSpace::Small)) };
-        let mut pair = Pair::new(config, Mode::Unidirectional);
+        let mut pair = RohcPair::new(config, Mode::Unidirectional);
         for packet in &packets {
             assert_eq!(pair.carry(packet, "rtp").profile, profile);
         }

@@ -112,7 +112,7 @@ fn compressor_config(channel: Channel) -> CompressorConfig {
 }
 
 /// A compressor and a decompressor in U-mode with small CIDs, as in most of rohc-lib's tests.
-struct Pair {
+struct RohcPair {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
     sent: u64,
@@ -120,7 +120,7 @@ struct Pair {
     back: Vec<u8>,
 }
 
-impl Pair {
+impl RohcPair {
     fn new(config: CompressorConfig, mode: Mode) -> Self {
         let profiles = config.channel.profiles();
         let decompressor =

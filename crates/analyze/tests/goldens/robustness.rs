@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use thinair_rohc::{CidSpace, Format, Instant, Mode};
 
-use crate::{Pair, ROOM, captures, channel, compressor_config, decompressor, records, stem, vectors};
+use crate::{ROOM, RohcPair, captures, channel, compressor_config, decompressor, records, stem, vectors};
 
-fn small() -> Pair {
-    Pair::new(compressor_config(channel(CidSpace::Small)), Mode::Unidirectional)
+fn small() -> RohcPair {
+    RohcPair::new(compressor_config(channel(CidSpace::Small)), Mode::Unidirectional)
 }
 
 fn capture(folder: &str) -> Option<PathBuf> {
@@ -18,12 +18,12 @@ fn capture(folder: &str) -> Option<PathBuf> {
 
 /// Number of packets of a stream that were delivered correctly, rejected, or delivered wrong.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Fate {
+struct StreamOutcome {
     refused: Vec<usize>,
     wrong: Vec<usize>,
 }
 
-impl Fate {
+impl StreamOutcome {
     fn note(&mut self, number: usize, packet: &[u8], back: Result<Vec<u8>, impl Sized>) {
         match back {
             Ok(back) if back == packet => {}
@@ -48,7 +48,7 @@ fn one_damaged_packet_takes_no_other_with_it() {
     for (name, number, from_end) in damaged {
         let packets = records(&folder.join(name).with_extension("pcap"));
         for change in 1..=255 {
-            let (mut pair, mut fate) = (small(), Fate::default());
+            let (mut pair, mut fate) = (small(), StreamOutcome::default());
             for (i, packet) in packets.iter().enumerate() {
                 let (done, mut rohc) = pair.compress(packet).unwrap();
                 if i + 1 == number {
@@ -72,7 +72,7 @@ fn one_damaged_packet_takes_no_other_with_it() {
 #[test]
 fn a_damaged_packet_that_is_believed_costs_less_than_with_theirs() {
     let Some(folder) = capture("damaged_packet/inputs") else { return };
-    let (mut pair, mut fate) = (small(), Fate::default());
+    let (mut pair, mut fate) = (small(), StreamOutcome::default());
     for (i, packet) in records(&folder.join("uo0_repair.pcap")).iter().enumerate() {
         let (done, mut rohc) = pair.compress(packet).unwrap();
         if i + 1 == 273 {
@@ -94,7 +94,7 @@ fn packets_behind_lost_ones_are_right_or_refused() {
     for (name, lost, refused_up_to) in
         [("rtp_with_sn_wrapround", 102..=105, 125), ("nominal_tcp", 13..=16, 16)]
     {
-        let (mut pair, mut fate) = (small(), Fate::default());
+        let (mut pair, mut fate) = (small(), StreamOutcome::default());
         for (i, packet) in records(&folder.join(name).with_extension("pcap")).iter().enumerate() {
             let (_, rohc) = pair.compress(packet).unwrap();
             if !lost.contains(&(i + 1)) {
@@ -111,7 +111,7 @@ fn packets_behind_lost_ones_are_right_or_refused() {
 #[test]
 fn a_late_packet_is_right_or_refused() {
     let Some(folder) = capture("reordered_packet/inputs") else { return };
-    let (mut pair, mut fate) = (small(), Fate::default());
+    let (mut pair, mut fate) = (small(), StreamOutcome::default());
     let packets = records(&folder.join("lossy_rtp.pcap"));
     let mut late = None;
     for (i, packet) in packets.iter().enumerate() {

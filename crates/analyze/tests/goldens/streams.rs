@@ -8,7 +8,7 @@ use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Mode, ProfileId, ProfileSet};
 
 use crate::{
-    Pair, ROOM, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
+    ROOM, RohcPair, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
 };
 
 pub(crate) fn cids_of(golden: &Path) -> CidSpace {
@@ -145,7 +145,7 @@ fn sources_of_all_streams_come_back_through_our_compressor() {
     let mut packets = 0;
     for path in paths {
         for (cids, mode) in [(CidSpace::Small, Mode::Unidirectional), (CidSpace::Large, Mode::Optimistic)] {
-            let mut pair = Pair::new(compressor_config(channel(cids)), mode);
+            let mut pair = RohcPair::new(compressor_config(channel(cids)), mode);
             for (i, packet) in records(&path).iter().enumerate() {
                 // Some captures also contain other things than whole IP packets.
                 let Ok((done, rohc)) = pair.compress(packet) else { continue };
@@ -164,7 +164,7 @@ fn sources_of_all_streams_come_back_through_our_compressor() {
 fn our_octets(packets: &[Vec<u8>], cids: CidSpace, what: &str) -> usize {
     // rohc-lib's compressor sends constant IP-IDs by SID in every profile.
     let config = CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids)) };
-    let mut pair = Pair::new(config, Mode::Optimistic);
+    let mut pair = RohcPair::new(config, Mode::Optimistic);
     let carried = packets.iter().map(|packet| {
         let (done, rohc) = pair.compress(packet).unwrap();
         match pair.decompress(&rohc) {

@@ -10,7 +10,7 @@ use thinair_rohc::{
 };
 
 use crate::streams::{cids_of, decode_with};
-use crate::{Pair, ROOM, captures, compressor_config, files, records, stem, vectors};
+use crate::{ROOM, RohcPair, captures, compressor_config, files, records, stem, vectors};
 
 fn channel(cids: CidSpace) -> Channel {
     Channel::new(cids, cids.highest(), ProfileSet::v1().with(ProfileId::Tcp).unwrap()).unwrap()
@@ -89,7 +89,7 @@ fn sources_of_all_streams_come_back_with_the_profile_too() {
     let (mut packets, mut octets) = (0, [0; 2]);
     for path in paths {
         for (cids, mode) in [(CidSpace::Small, Mode::Unidirectional), (CidSpace::Large, Mode::Optimistic)] {
-            let mut pair = Pair::new(compressor_config(channel(cids)), mode);
+            let mut pair = RohcPair::new(compressor_config(channel(cids)), mode);
             for (i, packet) in records(&path).iter().enumerate() {
                 let Ok((done, rohc)) = pair.compress(packet) else { continue };
                 let what = || format!("{}: record {}: {done:?}", path.display(), i + 1);
@@ -132,7 +132,7 @@ fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
             let their_octets: usize = lengths.sum();
             let config =
                 CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids_of(golden))) };
-            let mut pair = Pair::new(config, Mode::Optimistic);
+            let mut pair = RohcPair::new(config, Mode::Optimistic);
             let carried: Option<usize> = packets
                 .iter()
                 .map(|packet| {
@@ -195,7 +195,7 @@ fn a_context_of_tcp_is_taken_over_by_any_other_flow() {
             let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
             let one = Channel::new(cids, 0, profiles).unwrap();
             let config = compressor_config(one);
-            let mut pair = Pair::new(config, Mode::Optimistic);
+            let mut pair = RohcPair::new(config, Mode::Optimistic);
             for packet in records(&path) {
                 pair.carry(&packet, stem(&path));
             }

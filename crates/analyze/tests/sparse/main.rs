@@ -34,7 +34,7 @@ const JOIN_BAR: usize = 128;
 /// Octets of all packets of a capture, and the longest wait of a decompressor that joins late, in packets of
 /// its flow.
 #[derive(Default)]
-struct Run {
+struct RunResult {
     octets: usize,
     wait: usize,
 }
@@ -57,18 +57,18 @@ fn end(refresh: Refresh) -> Endpoint<'static> {
 }
 
 /// Octets of a capture and the wait under the default policy, and the octets without refreshes.
-fn with_and_without(capture: &[u8]) -> (Run, usize) {
+fn with_and_without(capture: &[u8]) -> (RunResult, usize) {
     (run(capture, Refresh::default()), run(capture, Refresh::Off).octets)
 }
 
 /// Sends every packet of a capture. At each one, another decompressor joins its flow.
-fn run(capture: &[u8], refresh: Refresh) -> Run {
+fn run(capture: &[u8], refresh: Refresh) -> RunResult {
     let mut reader = Reader::new(capture).unwrap();
     let mut directions = Directions::new(Contexts::NONE);
     let mut ends = [end(refresh), end(refresh)];
     let mut joined: BTreeMap<(usize, Cid), VecDeque<Joined>> = BTreeMap::new();
     let (mut rohc, mut back) = (vec![0; ROOM], vec![0; ROOM]);
-    let (mut run, mut first) = (Run::default(), None);
+    let (mut run, mut first) = (RunResult::default(), None);
     while let Some(record) = reader.next_record() {
         let record = match record {
             Ok(record) => record,
@@ -114,7 +114,7 @@ fn leshan() -> Option<Vec<u8>> {
 #[test]
 fn sparse_exchanges_stay_small_in_u_mode_and_serve_late_decompressors() {
     for pace in PACES {
-        let (Run { octets, wait }, without) = with_and_without(&retimed(pace));
+        let (RunResult { octets, wait }, without) = with_and_without(&retimed(pace));
         assert!(octets <= DEMO_BAR, "{pace} s: {octets}");
         assert!(
             (octets - without) * 10 <= octets,
@@ -127,7 +127,7 @@ fn sparse_exchanges_stay_small_in_u_mode_and_serve_late_decompressors() {
 #[test]
 fn readings_of_a_thermostat_stay_small_in_u_mode_and_serve_late_decompressors() {
     let Some(capture) = leshan() else { return };
-    let (Run { octets, wait }, without) = with_and_without(&capture);
+    let (RunResult { octets, wait }, without) = with_and_without(&capture);
     assert!(octets <= LESHAN_BAR, "{octets}");
     assert!((octets - without) * 10 <= octets, "{octets} octets, and {without} without refreshes");
     assert!(wait <= JOIN_BAR, "{wait}");

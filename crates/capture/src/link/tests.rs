@@ -23,7 +23,7 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-fn find(link_type: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip> {
+fn find(link_type: LinkType, frame: &[u8]) -> Result<NetworkPacket<'_>, Skip> {
     network_packet(link_type, frame, frame.len() as u32)
 }
 
@@ -32,8 +32,13 @@ fn find(link_type: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip> {
 fn assert_link(link_type: LinkType, ipv4: &[u8], ipv6: &[u8], other: &[u8]) {
     for (header, packet, version) in [(ipv4, &IPV4[..], IpVersion::V4), (ipv6, &IPV6[..], IpVersion::V6)] {
         let frame = join(&[header, packet]);
-        let network =
-            Network { version, packet, link_header_len: header.len(), link_padding_len: 0, missing_len: 0 };
+        let network = NetworkPacket {
+            version,
+            packet,
+            link_header_len: header.len(),
+            link_padding_len: 0,
+            missing_len: 0,
+        };
         assert_eq!(find(link_type, &frame), Ok(network), "{link_type}");
 
         let cut = &frame[..frame.len() - 1];
@@ -205,7 +210,7 @@ fn ethernet_padding_is_cut_off() {
         // Padded to 60 octets, with a frame check sequence, and with octets added by a switch.
         for padding in [4, 18, 22, 23, 400] {
             let (frame, link_padding_len) = padded(header, &IPV4, padding);
-            let network = Network {
+            let network = NetworkPacket {
                 version: IpVersion::V4,
                 packet: &IPV4,
                 link_header_len: header.len(),
@@ -275,7 +280,7 @@ fn a_part_of_a_packet_tells_how_much_is_missing() {
 #[test]
 fn rohc_packets() {
     let packet = [0xfd, 0x00, 0x04];
-    let rohc = |link_header_len| Ok(Rohc { packet: &packet, link_header_len });
+    let rohc = |link_header_len| Ok(RohcPacket { packet: &packet, link_header_len });
     let find = |link_type, frame: &'static [u8]| rohc_packet(link_type, frame, frame.len() as u32);
     assert_eq!(find(LinkType::USER0, &[0xfd, 0x00, 0x04]), rohc(0));
     assert_eq!(find(LinkType::USER0, &[]), Err(Skip::Empty));

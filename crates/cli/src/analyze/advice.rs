@@ -79,7 +79,7 @@ fn recommended(
         _ => "CAPTURE".to_owned(),
     };
     let packets = packet_arguments(settings);
-    let tunnels = Tunnel::all(outcome, best);
+    let tunnels = TunnelCost::all(outcome, best);
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -190,7 +190,7 @@ const CARRIERS: [(&str, [&str; 2], usize); 2] = [
 ];
 
 /// A tunnel over one carrier that transports the packets of the captures.
-struct Tunnel {
+struct TunnelCost {
     name: &'static str,
     /// URL of the carrier and address of the interface, for each end.
     ends: [(&'static str, &'static str); 2],
@@ -201,7 +201,7 @@ struct Tunnel {
     saved_ratio: f64,
 }
 
-impl Tunnel {
+impl TunnelCost {
     fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
         let tunnel = |(name, [a, b], overhead): (_, [_; 2], _)| {
@@ -214,8 +214,8 @@ impl Tunnel {
 }
 
 /// Octets sent through tunnels, overhead included.
-fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
-    let part = |tunnel: &Tunnel| {
+fn in_tunnels(n: Numerals, tunnels: &[TunnelCost]) -> String {
+    let part = |tunnel: &TunnelCost| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
             false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),

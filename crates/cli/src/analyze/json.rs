@@ -19,7 +19,7 @@ const LEVELS_OF_LISTS: usize = 3;
 /// Writes the document to standard output.
 pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()));
+    let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, LineFormatter::default()));
     let written =
         written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     // A failed write is not repeated.
@@ -29,7 +29,7 @@ pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
 
 /// JSON formatter that indents by two spaces per level and keeps inner values on one line.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineFormatter {
     /// Number of open brackets.
     level: usize,
     /// True if the innermost bracket has a value.
@@ -40,7 +40,7 @@ struct Lines {
     is_list: bool,
 }
 
-impl Lines {
+impl LineFormatter {
     fn open<W: ?Sized + Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
         self.level += 1;
         self.has_value = false;
@@ -77,7 +77,7 @@ impl Lines {
     }
 }
 
-impl Formatter for Lines {
+impl Formatter for LineFormatter {
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.open(out, b"[")
     }
@@ -145,7 +145,7 @@ mod tests {
             "totals": {"packets": 3, "odd": {}},
         });
         let mut out = Vec::new();
-        document.serialize(&mut Serializer::with_formatter(&mut out, Lines::default())).unwrap();
+        document.serialize(&mut Serializer::with_formatter(&mut out, LineFormatter::default())).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), document);
         let lines: Vec<_> = text.lines().map(str::trim).collect();

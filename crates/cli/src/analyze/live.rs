@@ -102,7 +102,7 @@ mod linux {
         events.add(&signals, SIGNALS)?;
         events.add(&capture, FRAMES)?;
         let mut kept = Kept::create(options, capture.header())?;
-        let mut table = Table::new(name, settings);
+        let mut table = LiveTable::new(name, settings);
         eprintln!("thinair: capturing on {name}; Ctrl-C ends it");
         let start = now();
         let end = options.duration.map(|duration| start + duration);
@@ -190,7 +190,7 @@ mod linux {
         }
 
         /// Writes pending frames to the file. Returns false if the file is full.
-        fn take(&mut self, capture: &mut Capture, table: &mut Table) -> anyhow::Result<bool> {
+        fn take(&mut self, capture: &mut Capture, table: &mut LiveTable) -> anyhow::Result<bool> {
             for _ in 0..AT_ONCE {
                 let Some(frame) = capture.next_frame()? else { return Ok(true) };
                 if self.octets + frame.octets.len() as u64 > MOST_OCTETS {
@@ -218,8 +218,7 @@ mod linux {
 
         fn finish(self) -> anyhow::Result<File> {
             let file = self.writer.into_inner().into_inner();
-            let mut file =
-                file.map_err(|error| error.into_error()).context("cannot write the capture")?;
+            let mut file = file.map_err(|error| error.into_error()).context("cannot write the capture")?;
             file.flush()?;
             file.rewind()?;
             Ok(file)
@@ -227,14 +226,14 @@ mod linux {
     }
 
     /// The table on the terminal, if there is one.
-    struct Table {
+    struct LiveTable {
         name: String,
         bar: ProgressBar,
         analysis: Analysis,
         live: Live,
     }
 
-    impl Table {
+    impl LiveTable {
         fn new(name: &str, settings: &Settings) -> Self {
             let mut settings = Settings { damage_one: false, most_flows: 0, ..settings.clone() };
             let bar = ProgressBar::new_spinner();

@@ -6,7 +6,7 @@ use thinair_coap::{Block, Code, code, number};
 
 /// Format of an option value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum OptionFormat {
     Empty,
     Uint,
     Text,
@@ -15,34 +15,34 @@ pub(crate) enum Value {
     Block,
 }
 
-const OPTIONS: &[(u16, &str, Value)] = &[
-    (number::IF_MATCH, "If-Match", Value::Opaque),
-    (number::URI_HOST, "Uri-Host", Value::Text),
-    (number::ETAG, "ETag", Value::Opaque),
-    (number::IF_NONE_MATCH, "If-None-Match", Value::Empty),
-    (number::OBSERVE, "Observe", Value::Uint),
-    (number::URI_PORT, "Uri-Port", Value::Uint),
-    (number::LOCATION_PATH, "Location-Path", Value::Text),
-    (number::OSCORE, "OSCORE", Value::Opaque),
-    (number::URI_PATH, "Uri-Path", Value::Text),
-    (number::CONTENT_FORMAT, "Content-Format", Value::Format),
-    (number::MAX_AGE, "Max-Age", Value::Uint),
-    (number::URI_QUERY, "Uri-Query", Value::Text),
-    (number::ACCEPT, "Accept", Value::Format),
-    (number::LOCATION_QUERY, "Location-Query", Value::Text),
-    (number::BLOCK2, "Block2", Value::Block),
-    (number::BLOCK1, "Block1", Value::Block),
-    (number::SIZE2, "Size2", Value::Uint),
-    (number::PROXY_URI, "Proxy-Uri", Value::Text),
-    (number::PROXY_SCHEME, "Proxy-Scheme", Value::Text),
-    (number::SIZE1, "Size1", Value::Uint),
-    (number::ECHO, "Echo", Value::Opaque),
-    (number::NO_RESPONSE, "No-Response", Value::Uint),
-    (number::REQUEST_TAG, "Request-Tag", Value::Opaque),
+const OPTIONS: &[(u16, &str, OptionFormat)] = &[
+    (number::IF_MATCH, "If-Match", OptionFormat::Opaque),
+    (number::URI_HOST, "Uri-Host", OptionFormat::Text),
+    (number::ETAG, "ETag", OptionFormat::Opaque),
+    (number::IF_NONE_MATCH, "If-None-Match", OptionFormat::Empty),
+    (number::OBSERVE, "Observe", OptionFormat::Uint),
+    (number::URI_PORT, "Uri-Port", OptionFormat::Uint),
+    (number::LOCATION_PATH, "Location-Path", OptionFormat::Text),
+    (number::OSCORE, "OSCORE", OptionFormat::Opaque),
+    (number::URI_PATH, "Uri-Path", OptionFormat::Text),
+    (number::CONTENT_FORMAT, "Content-Format", OptionFormat::Format),
+    (number::MAX_AGE, "Max-Age", OptionFormat::Uint),
+    (number::URI_QUERY, "Uri-Query", OptionFormat::Text),
+    (number::ACCEPT, "Accept", OptionFormat::Format),
+    (number::LOCATION_QUERY, "Location-Query", OptionFormat::Text),
+    (number::BLOCK2, "Block2", OptionFormat::Block),
+    (number::BLOCK1, "Block1", OptionFormat::Block),
+    (number::SIZE2, "Size2", OptionFormat::Uint),
+    (number::PROXY_URI, "Proxy-Uri", OptionFormat::Text),
+    (number::PROXY_SCHEME, "Proxy-Scheme", OptionFormat::Text),
+    (number::SIZE1, "Size1", OptionFormat::Uint),
+    (number::ECHO, "Echo", OptionFormat::Opaque),
+    (number::NO_RESPONSE, "No-Response", OptionFormat::Uint),
+    (number::REQUEST_TAG, "Request-Tag", OptionFormat::Opaque),
 ];
 
 /// Returns name and value format of an option.
-pub(crate) fn option(number: u16) -> Option<(&'static str, Value)> {
+pub(crate) fn option(number: u16) -> Option<(&'static str, OptionFormat)> {
     OPTIONS.iter().find(|(known, ..)| *known == number).map(|(_, name, value)| (*name, *value))
 }
 
@@ -168,18 +168,18 @@ pub fn code(code: Code) -> String {
 
 /// Formats the value of an option.
 pub(crate) fn value(number: u16, octets: &[u8]) -> String {
-    let kind = option(number).map_or(Value::Opaque, |(_, kind)| kind);
+    let kind = option(number).map_or(OptionFormat::Opaque, |(_, kind)| kind);
     let uint =
         || (octets.len() <= 4).then(|| octets.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet)));
     match (kind, uint()) {
-        (Value::Empty, _) if octets.is_empty() => String::new(),
-        (Value::Text, _) => printable(&String::from_utf8_lossy(octets)),
-        (Value::Uint, Some(uint)) => uint.to_string(),
-        (Value::Format, Some(uint)) => match u16::try_from(uint).ok().and_then(format) {
+        (OptionFormat::Empty, _) if octets.is_empty() => String::new(),
+        (OptionFormat::Text, _) => printable(&String::from_utf8_lossy(octets)),
+        (OptionFormat::Uint, Some(uint)) => uint.to_string(),
+        (OptionFormat::Format, Some(uint)) => match u16::try_from(uint).ok().and_then(format) {
             Some(name) => format!("{uint} ({name})"),
             None => uint.to_string(),
         },
-        (Value::Block, Some(uint)) => match Block::from_uint(uint) {
+        (OptionFormat::Block, Some(uint)) => match Block::from_uint(uint) {
             // As written in RFC 7959, section 3.
             Some(block) => format!("{}/{}/{}", block.num, u8::from(block.more), block.size.octets()),
             None => hexadecimal(octets),

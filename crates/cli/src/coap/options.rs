@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
 use thinair_coap::{BlockSize, Config, Limits, OptionList, Policy, Timing, Tokens, Uri, number};
 
-use super::names::{self, Value};
+use super::names::{self, OptionFormat};
 use crate::values::time;
 
 /// Options of a message that have a command-line option of their own.
@@ -53,11 +53,11 @@ pub(crate) struct RequestOptions {
     accept: Option<u16>,
     /// ETag of a stored response, in hexadecimal; the server confirms it with 2.03; may be repeated
     #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = etag, help_heading = "Request")]
-    etag: Vec<Octets>,
+    etag: Vec<OptionOctets>,
     /// Proceed only if the resource has this ETag (hexadecimal), or, without a value, if it exists; may be
     /// repeated
     #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = if_match, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Request")]
-    if_match: Vec<Octets>,
+    if_match: Vec<OptionOctets>,
     /// Proceed only if the resource does not exist
     #[arg(long, hide_short_help = true, help_heading = "Request")]
     if_none_match: bool,
@@ -66,7 +66,7 @@ pub(crate) struct RequestOptions {
     /// VALUE is 0x and hexadecimal digits, a number for options that have one, or text. Uri-Host and Uri-Port
     /// replace those of the URI in the message; the destination stays.
     #[arg(long, value_name = "OPTION=VALUE", value_parser = option, help_heading = "Request")]
-    option: Vec<(u16, Octets)>,
+    option: Vec<(u16, OptionOctets)>,
     /// Send a Non-confirmable message, which is not retransmitted
     #[arg(long, help_heading = "Request")]
     non: bool,
@@ -121,7 +121,7 @@ pub(crate) struct RequestOptions {
 
 /// Octets given as an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Octets(Vec<u8>);
+pub(crate) struct OptionOctets(Vec<u8>);
 
 impl RequestOptions {
     /// Returns the settings of the endpoint.
@@ -190,42 +190,47 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |octet, digit| octet << 4 | digit)).collect())
 }
 
-fn etag(text: &str) -> Result<Octets, String> {
+fn etag(text: &str) -> Result<OptionOctets, String> {
     of_length(number::ETAG, text)
 }
 
-fn if_match(text: &str) -> Result<Octets, String> {
+fn if_match(text: &str) -> Result<OptionOctets, String> {
     of_length(number::IF_MATCH, text)
 }
 
-fn of_length(number: u16, text: &str) -> Result<Octets, String> {
+fn of_length(number: u16, text: &str) -> Result<OptionOctets, String> {
     let octets = hexadecimal(text.strip_prefix("0x").unwrap_or(text));
     let octets = octets.filter(|octets| number::allows(number, octets.len()));
-    octets.map(Octets).ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
+    octets
+        .map(OptionOctets)
+        .ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
 }
 
 /// Parses an option that has no command-line option of its own.
-fn option(text: &str) -> Result<(u16, Octets), String> {
+fn option(text: &str) -> Result<(u16, OptionOctets), String> {
     let (option, value) = text.split_once('=').ok_or("expected OPTION=VALUE, as in 2053=0x01")?;
     let number = names::option_number(option)?;
     if let Some((_, instead)) = TAKEN.iter().find(|(taken, _)| *taken == number) {
         return Err(format!("option {option} cannot be set with --option: {instead}"));
     }
-    let kind = names::option(number).map_or(Value::Text, |(_, kind)| kind);
+    let kind = names::option(number).map_or(OptionFormat::Text, |(_, kind)| kind);
     let octets = match (value.strip_prefix("0x"), kind) {
         (Some(digits), _) => hexadecimal(digits).ok_or("expected pairs of hexadecimal digits after 0x")?,
-        (None, Value::Uint | Value::Format | Value::Block) => {
-            let uint: u32 = value.parse().map_err(|_| format!("option {option}: expected a number below 2^32"))?;
+        (None, OptionFormat::Uint | OptionFormat::Format | OptionFormat::Block) => {
+            let uint: u32 =
+                value.parse().map_err(|_| format!("option {option}: expected a number below 2^32"))?;
             let octets = uint.to_be_bytes();
             octets.into_iter().skip(uint.leading_zeros() as usize / 8).collect()
         }
-        (None, Value::Opaque) => return Err(format!("option {option}: expected octets, such as {option}=0x1f2e")),
-        (None, Value::Empty | Value::Text) => value.as_bytes().to_vec(),
+        (None, OptionFormat::Opaque) => {
+            return Err(format!("option {option}: expected octets, such as {option}=0x1f2e"));
+        }
+        (None, OptionFormat::Empty | OptionFormat::Text) => value.as_bytes().to_vec(),
     };
     if !number::allows(number, octets.len()) {
         return Err(format!("option {option}: invalid length of {} octets", octets.len()));
     }
-    Ok((number, Octets(octets)))
+    Ok((number, OptionOctets(octets)))
 }
 
 #[cfg(test)]

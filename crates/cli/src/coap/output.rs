@@ -9,20 +9,20 @@ use thinair_coap::uri::resource;
 use thinair_coap::{Received, number};
 use thinair_services::coap::client::{ClientError, Flow, Report};
 
-use super::names::{self, Value};
+use super::names::{self, OptionFormat};
 use super::options::RequestOptions;
 use super::request::Ask;
 use crate::base64::base64;
 
 /// Destination of responses.
-pub(super) struct Output<'a> {
+pub(super) struct ResponseOutput<'a> {
     asked: &'a Ask<'a>,
     is_terminal: bool,
     /// Number of responses and notifications so far.
     pub(super) shown: u64,
 }
 
-impl<'a> Output<'a> {
+impl<'a> ResponseOutput<'a> {
     pub(super) fn new(asked: &'a Ask<'a>) -> Self {
         Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
     }
@@ -127,7 +127,7 @@ fn include(message: &Received<'_>) {
     for option in message.options.iter() {
         let value = names::value(option.number, option.value);
         match names::option(option.number) {
-            Some((name, Value::Empty)) => eprintln!("{name}"),
+            Some((name, OptionFormat::Empty)) => eprintln!("{name}"),
             Some((name, _)) => eprintln!("{name}: {value}"),
             None => eprintln!("Option {}: {value}", option.number),
         }
@@ -178,10 +178,10 @@ struct Json {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed_addresses: Vec<FailedAddress>,
     #[serde(flatten)]
-    response: Option<Response>,
+    response: Option<JsonResponse>,
     times_ms: Times,
     messages: Messages,
-    octets: Octets,
+    octets: OctetCounts,
     blocks: Blocks,
     rto_ms: Option<f64>,
 }
@@ -193,7 +193,7 @@ struct FailedAddress {
 }
 
 #[derive(Serialize)]
-struct Response {
+struct JsonResponse {
     code: String,
     code_name: &'static str,
     options: Vec<OptionValue>,
@@ -229,7 +229,7 @@ struct Messages {
 }
 
 #[derive(Serialize)]
-struct Octets {
+struct OctetCounts {
     sent: u64,
     received: u64,
 }
@@ -266,7 +266,7 @@ impl Json {
                 sent: report.sent,
                 received: report.received,
             },
-            octets: Octets { sent: report.sent_octets, received: report.received_octets },
+            octets: OctetCounts { sent: report.sent_octets, received: report.received_octets },
             blocks: Blocks { up: report.blocks_up, down: report.blocks_down },
             rto_ms: report.rto.map(milliseconds),
         }
@@ -282,7 +282,7 @@ impl Json {
             .iter()
             .any(|option| matches!(option.number, number::LOCATION_PATH | number::LOCATION_QUERY));
         let location = || resource(options.all(number::LOCATION_PATH), options.all(number::LOCATION_QUERY));
-        let response = Response {
+        let response = JsonResponse {
             code: message.code.to_string(),
             code_name: names::code_name(message.code),
             options: options.iter().map(|option| value(option.number, option.value)).collect(),
@@ -298,11 +298,13 @@ impl Json {
 fn value(number: u16, octets: &[u8]) -> OptionValue {
     let known = names::option(number);
     let uint = || octets.iter().fold(0_u64, |uint, octet| uint << 8 | u64::from(*octet));
-    let value = match known.map_or(Value::Opaque, |(_, kind)| kind) {
-        Value::Uint | Value::Format if octets.len() <= 4 => uint().into(),
-        Value::Text => String::from_utf8_lossy(octets).into(),
-        Value::Empty => true.into(),
-        Value::Uint | Value::Format | Value::Block | Value::Opaque => names::value(number, octets).into(),
+    let value = match known.map_or(OptionFormat::Opaque, |(_, kind)| kind) {
+        OptionFormat::Uint | OptionFormat::Format if octets.len() <= 4 => uint().into(),
+        OptionFormat::Text => String::from_utf8_lossy(octets).into(),
+        OptionFormat::Empty => true.into(),
+        OptionFormat::Uint | OptionFormat::Format | OptionFormat::Block | OptionFormat::Opaque => {
+            names::value(number, octets).into()
+        }
     };
     OptionValue { number, name: known.map(|(name, _)| name), value, hex: names::hexadecimal(octets) }
 }

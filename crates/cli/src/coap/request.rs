@@ -21,7 +21,7 @@ thinair coap observe coap://example.net/time --count 5\n\n\
 Exit status: 0 for a success response (2.xx); 1 for an error response (4.xx, 5.xx) or none; 2 for wrong arguments.";
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct RequestArguments {
     // Not a documentation comment, in which brackets would be links.
     #[arg(value_name = "URI", value_parser = uri, help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://...",
         long_help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://... over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WithBody {
     #[command(flatten)]
-    request: Arguments,
+    request: RequestArguments,
     /// Payload to send, as text
     #[arg(long, short, value_name = "TEXT", conflicts_with = "file", help_heading = "Request")]
     payload: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct WithBody {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Observe {
     #[command(flatten)]
-    request: Arguments,
+    request: RequestArguments,
     /// Stop after this number of notifications, including the first response
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Observation")]
     count: Option<u64>,
@@ -62,7 +62,7 @@ fn uri(text: &str) -> Result<Uri, String> {
     text.parse().map_err(|error: thinair_coap::uri::UriError| error.to_string())
 }
 
-pub(super) fn run(method: Code, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(method: Code, arguments: &RequestArguments) -> anyhow::Result<ExitCode> {
     run_one(&Ask { method, arguments, payload: Vec::new(), content_format: None, observe: None })
 }
 
@@ -81,7 +81,7 @@ pub(super) fn observe(arguments: &Observe) -> anyhow::Result<ExitCode> {
 /// A request with its arguments.
 pub(super) struct Ask<'a> {
     pub(super) method: Code,
-    pub(super) arguments: &'a Arguments,
+    pub(super) arguments: &'a RequestArguments,
     pub(super) payload: Vec<u8>,
     pub(super) content_format: Option<u16>,
     /// For an observation: maximum number of notifications and maximum duration.
@@ -119,6 +119,6 @@ fn run_one(_: &Ask<'_>) -> anyhow::Result<ExitCode> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn discover(_: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn discover(_: &RequestArguments) -> anyhow::Result<ExitCode> {
     anyhow::bail!("CoAP requests need Linux")
 }

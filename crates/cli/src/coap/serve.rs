@@ -26,7 +26,7 @@ Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_STATUS)]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// Listening address [default: 127.0.0.1 and ::1, port 5683]; may be repeated
     ///
     /// An unspecified address (0.0.0.0 or ::) stands for all addresses of its family.
@@ -83,20 +83,20 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     address.map_err(|_| "expected an address, as in 192.0.2.7, 192.0.2.7:5700, :: or [::]:5700".to_owned())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     serve(arguments)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
-fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
+fn serve(_arguments: &ServeArguments) -> anyhow::Result<()> {
     anyhow::bail!("a CoAP server needs Linux")
 }
 
 /// Serves until a signal ends the process.
 #[cfg(target_os = "linux")]
-fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;

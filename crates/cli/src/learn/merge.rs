@@ -15,12 +15,12 @@ const WORTH: u64 = 128;
 
 /// The first message of a flow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct First {
+pub(super) struct FirstMessage {
     head: [u8; 2],
     options: Vec<u8>,
 }
 
-impl First {
+impl FirstMessage {
     /// Reads the header of a CoAP message.
     pub(super) fn of(message: &[u8]) -> Self {
         let (Some(&first), Some(&code)) = (message.first(), message.get(1)) else { return Self::default() };
@@ -29,7 +29,7 @@ impl First {
     }
 
     /// Quality of a template for this message; higher is better.
-    fn fits(&self, template: &Template) -> u8 {
+    fn fits(&self, template: &EditableTemplate) -> u8 {
         let same_head = self.head == [template.message_type as u8, template.code.0];
         let same_options = self.options.starts_with(&template.outline);
         u8::from(same_head) + u8::from(same_head && same_options)
@@ -38,7 +38,7 @@ impl First {
 
 /// An editable template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Template {
+struct EditableTemplate {
     message_type: Type,
     code: Code,
     message_id: MessageIdMode,
@@ -47,7 +47,7 @@ struct Template {
     outline: Vec<u8>,
 }
 
-impl Template {
+impl EditableTemplate {
     /// Properties that must be equal in templates that are merged.
     fn shape(&self) -> (u8, u8, &[u8]) {
         (self.message_type as u8, self.code.0, &self.outline)
@@ -74,9 +74,9 @@ impl Template {
 
 /// A base learned from one or several similar flows.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub(super) struct LearnedFlow {
     path: BasePath,
-    templates: Vec<Template>,
+    templates: Vec<EditableTemplate>,
     /// Number of flows and packets it was learned from, and packets of the flow that is its model.
     flows: u64,
     packets: u64,
@@ -84,12 +84,12 @@ pub(super) struct Flow {
     captures: BTreeSet<String>,
 }
 
-impl Flow {
+impl LearnedFlow {
     /// Returns the base of one flow; `None` if nothing was learned.
-    pub(super) fn new(base: &Base, packets: u64, first: &First, capture: &str) -> Option<Self> {
+    pub(super) fn new(base: &Base, packets: u64, first: &FirstMessage, capture: &str) -> Option<Self> {
         let mut templates: Vec<_> = base
             .templates()
-            .map(|template| Template {
+            .map(|template| EditableTemplate {
                 message_type: template.message_type,
                 code: template.code,
                 message_id: template.message_id,
@@ -121,7 +121,7 @@ impl Flow {
             .map(|template| {
                 let twin = light.templates.iter().find(|twin| twin.shape() == template.shape())?;
                 let (token_mode, token) = template.token_with(twin, packets)?;
-                Some(Template { token_mode, token, ..template.clone() })
+                Some(EditableTemplate { token_mode, token, ..template.clone() })
             })
             .collect();
         let Some(templates) = joined else { return false };
@@ -160,7 +160,7 @@ impl Flow {
 /// Merges flows that one base suits, and sorts them by number of flows, largest first. Ports of clients cost
 /// two octets and are always merged. Hosts cost four or eight octets and are merged only if more than `most`
 /// bases would remain.
-pub(super) fn merged(flows: Vec<Flow>, most: usize) -> Vec<Flow> {
+pub(super) fn merged(flows: Vec<LearnedFlow>, most: usize) -> Vec<LearnedFlow> {
     let mut merged = join(flows, false);
     if merged.len() > most {
         merged = join(merged, true);
@@ -170,8 +170,8 @@ pub(super) fn merged(flows: Vec<Flow>, most: usize) -> Vec<Flow> {
     merged
 }
 
-fn join(flows: Vec<Flow>, hosts: bool) -> Vec<Flow> {
-    let mut joined: Vec<Flow> = Vec::new();
+fn join(flows: Vec<LearnedFlow>, hosts: bool) -> Vec<LearnedFlow> {
+    let mut joined: Vec<LearnedFlow> = Vec::new();
     for flow in flows {
         if !joined.iter_mut().any(|one| one.take(&flow, hosts)) {
             joined.push(flow);

@@ -25,7 +25,7 @@ const PLAIN_WIDTH: usize = 120;
 const STEPS: u64 = 6;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct CapacityArguments {
     /// Bit rate of the TS packets that carry ULE, in bit/s, such as 3507k or 3.5M
     ///
     /// Null packets and PSI are not included.
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     let most = arguments.stack.most_payload() as u32;
     if let Some(payload) = arguments.payload.iter().find(|payload| **payload > most) {
         eprintln!(
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("thinair: --refresh must repeat after a number of packets: ir=N,so=N[,direct], or off");
         return Ok(ExitCode::from(2));
     }
-    let answer = Answer::new(arguments)?;
+    let answer = CapacityReport::new(arguments)?;
     if arguments.json {
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
     } else {
@@ -93,7 +93,7 @@ pub(super) fn bitrate(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct CapacityReport {
     schema: &'static str,
     /// Bit rate of whole TS packets, in bit/s.
     bitrate: u64,
@@ -107,22 +107,22 @@ struct Answer {
     /// Octets of the headers of an uncompressed packet.
     headers: usize,
     /// Octets of the headers of consecutive compressed packets, one period.
-    compressed_headers: Vec<Run>,
+    compressed_headers: Vec<HeaderRun>,
     /// Mean of `compressed_headers` (equation 5).
     mean_compressed_headers: f64,
-    payloads: Vec<Row>,
-    padding_steps: Vec<Step>,
+    payloads: Vec<CapacityRow>,
+    padding_steps: Vec<PaddingStep>,
 }
 
 #[derive(Debug, Serialize)]
-struct Run {
+struct HeaderRun {
     packets: u32,
     octets: u32,
 }
 
 /// Results for one payload size.
 #[derive(Debug, Serialize)]
-struct Row {
+struct CapacityRow {
     payload: u32,
     /// Results of equations 2 to 7.
     model: Both,
@@ -153,7 +153,7 @@ struct Fits {
 /// Largest payload that fits into a number of TS packets in padding mode; `None` if the headers alone do not
 /// fit.
 #[derive(Debug, Serialize)]
-struct Step {
+struct PaddingStep {
     ts_packets: u64,
     uncompressed: Option<u64>,
     /// With the smallest compressed header.
@@ -162,9 +162,9 @@ struct Step {
     largest: Option<u64>,
 }
 
-impl Answer {
-    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
-        let Arguments { bitrate, stack, refresh, concat, .. } = *arguments;
+impl CapacityReport {
+    fn new(arguments: &CapacityArguments) -> anyhow::Result<Self> {
+        let CapacityArguments { bitrate, stack, refresh, concat, .. } = *arguments;
         let plain = if arguments.npa { Encapsulation::ULE_NPA } else { Encapsulation::ULE };
         let headers = [Headers { packets: 1, octets: stack.headers() as u32 }];
         let compressed = header_cycle(stack, refresh)?;
@@ -177,7 +177,7 @@ impl Answer {
             let gain = (compressed.throughput / uncompressed.throughput - 1.0) * 100.0;
             Both { uncompressed, compressed, gain }
         };
-        let row = |payload: &u32| Row {
+        let row = |payload: &u32| CapacityRow {
             payload: *payload,
             model: both(Filling::Ideal, *payload),
             packing: both(Filling::Packing, *payload),
@@ -187,7 +187,7 @@ impl Answer {
         let sizes = || compressed.iter().map(|run| run.octets);
         let step = |ts_packets| {
             let most = |octets: u32| most_padded(ts_packets).checked_sub(u64::from(plain.around + octets));
-            Step {
+            PaddingStep {
                 ts_packets,
                 uncompressed: most(stack.headers() as u32),
                 smallest: sizes().min().and_then(most),
@@ -208,7 +208,7 @@ impl Answer {
             padding_steps: (1..=STEPS).map(step).collect(),
             compressed_headers: compressed
                 .iter()
-                .map(|run| Run { packets: run.packets, octets: run.octets })
+                .map(|run| HeaderRun { packets: run.packets, octets: run.octets })
                 .collect(),
         })
     }
@@ -274,7 +274,7 @@ impl Answer {
             Column::number("gain").unit("%"),
         ];
         let mut table = Table::new("Padding: every SNDU begins in a TS packet of its own", columns);
-        for Row { payload, padding: Both { uncompressed, compressed, gain }, .. } in &self.payloads {
+        for CapacityRow { payload, padding: Both { uncompressed, compressed, gain }, .. } in &self.payloads {
             table.row([
                 Cell::integer(*payload),
                 Cell::number(uncompressed.ts_packets, 3),
@@ -292,7 +292,7 @@ impl Answer {
         let headings = ["plain", "smallest compressed header", "largest"];
         columns.extend(headings.map(|heading| Column::number(heading).unit("B")));
         let mut table = Table::new("Steps of padding: the most payload of so many TS packets", columns);
-        for Step { ts_packets, uncompressed, smallest, largest } in &self.padding_steps {
+        for PaddingStep { ts_packets, uncompressed, smallest, largest } in &self.padding_steps {
             let most = [uncompressed, smallest, largest].map(|most| most.map_or(Cell::Empty, Cell::integer));
             table.row([Cell::integer(*ts_packets)].into_iter().chain(most));
         }

@@ -101,7 +101,7 @@ pub(super) struct LinkOptions {
 
 /// The link that the options define.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct LinkSpec {
     pub(super) preset: Option<String>,
     pub(super) model: LinkModel<'static>,
     /// Maximum size of a packet in one frame, in octets; `None`: no limit.
@@ -110,7 +110,7 @@ pub(super) struct Asked {
 
 impl LinkOptions {
     /// Returns the link that the options define. The inner error describes contradicting options.
-    pub(super) fn asked(&self) -> anyhow::Result<Result<Asked, String>> {
+    pub(super) fn asked(&self) -> anyhow::Result<Result<LinkSpec, String>> {
         let preset = self.preset.as_deref().and_then(preset::by_name);
         let mut model = preset.map_or(LinkModel::default(), |preset| preset.model);
         if let Some(turnaround) = self.half_duplex {
@@ -129,7 +129,7 @@ impl LinkOptions {
             Some(octets) => (with_mtu(&model, octets), Some(octets.into())),
             None => (fragmenting(&model), [preset_mtu, mtu(&model)].into_iter().flatten().min()),
         };
-        Ok(Ok(Asked { preset: self.preset.clone(), model, mtu }))
+        Ok(Ok(LinkSpec { preset: self.preset.clone(), model, mtu }))
     }
 
     fn change(
@@ -228,13 +228,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Command {
+    struct TestCommand {
         #[command(flatten)]
         link: LinkOptions,
     }
 
-    fn asked(line: &str) -> Result<Asked, String> {
-        Command::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))
+    fn asked(line: &str) -> Result<LinkSpec, String> {
+        TestCommand::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))
             .map_err(|error| error.to_string())?
             .link
             .asked()

@@ -12,7 +12,7 @@ use crate::terminal::print;
 const SCHEMA: &str = "thinair.link-presets/1";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct PresetsArguments {
     /// Print the source of each figure, too
     #[arg(long)]
     sources: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &PresetsArguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         let presets: Vec<_> = presets().iter().map(to_json).collect();
         let text = serde_json::to_string_pretty(&json!({ "schema": SCHEMA, "presets": presets }))?;

@@ -9,15 +9,15 @@ use thinair_capture::{ETHERTYPE_ROHC, LinkType, Timestamp, Writer};
 use thinair_emulator::Passage;
 use thinair_wire::time::Instant;
 
-use super::run::Arguments;
+use super::run::RunArguments;
 
 const HEADER: &str =
     "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason";
 
-type Capture = Writer<BufWriter<File>>;
+type CaptureFile = Writer<BufWriter<File>>;
 
 /// Output files of a run.
-pub(super) struct Record {
+pub(super) struct RunRecord {
     /// Origin of the times in the log.
     origin: Instant,
     /// Time of the origin in nanoseconds since 1970.
@@ -25,19 +25,19 @@ pub(super) struct Record {
     log: Option<BufWriter<File>>,
     captures: Captures,
     /// Capture of the IP packets delivered to the hosts.
-    delivered: Option<Capture>,
+    delivered: Option<CaptureFile>,
 }
 
 enum Captures {
     None,
     /// IP packets of both directions.
-    Ip(Capture),
+    Ip(CaptureFile),
     /// ROHC packets of each direction.
-    Rohc([Capture; 2]),
+    Rohc([CaptureFile; 2]),
 }
 
-impl Record {
-    pub(super) fn create(arguments: &Arguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
+impl RunRecord {
+    pub(super) fn create(arguments: &RunArguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
         let mut log = arguments.log.as_deref().map(create).transpose()?;
         if let (Some(log), Some(path)) = (&mut log, &arguments.log) {
             writeln!(log, "{HEADER}").with_context(|| format!("cannot write {}", path.display()))?;
@@ -110,14 +110,16 @@ fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<Capture> {
+fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<CaptureFile> {
     Writer::new(create(path)?, link_type).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Returns `link.ab.pcap` for `link.pcap`.
 fn of_direction(path: &Path, direction: &str) -> PathBuf {
     let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
-    path.with_extension(extension.map_or(direction.to_owned(), |extension| format!("{direction}.{extension}")))
+    path.with_extension(
+        extension.map_or(direction.to_owned(), |extension| format!("{direction}.{extension}")),
+    )
 }
 
 #[cfg(test)]

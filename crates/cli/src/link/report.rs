@@ -8,8 +8,8 @@ use thinair_link::{DropReason, Duplex, Side};
 use thinair_report::{Cell, Column, Numerals, Table};
 use thinair_rohc::ProfileId;
 
-use super::model::Asked;
-use super::run::Arguments;
+use super::model::LinkSpec;
+use super::run::RunArguments;
 use crate::terminal::{print as print_text, style};
 
 const SCHEMA: &str = "thinair.link/1";
@@ -21,8 +21,8 @@ const PLAIN_WIDTH: usize = 120;
 const PERCENTILES: [u32; 3] = [50, 90, 99];
 
 pub(super) fn print(
-    arguments: &Arguments,
-    asked: &Asked,
+    arguments: &RunArguments,
+    asked: &LinkSpec,
     channel: Option<&RohcChannel>,
     ends: &Ends,
     engine: &Engine,
@@ -62,7 +62,8 @@ fn lateness(report: &Report) -> String {
         text += &format!("Not in real time: {}\n", report.refused.join("; "));
     }
     if report.not_taken > 0 {
-        text += &format!("{} delivered packets were not accepted by their destination hosts\n", report.not_taken);
+        text +=
+            &format!("{} delivered packets were not accepted by their destination hosts\n", report.not_taken);
     }
     text
 }
@@ -72,7 +73,7 @@ fn micros(late: &Lateness, percent: u32) -> u64 {
 }
 
 /// Describes the link in one line.
-fn title(asked: &Asked) -> String {
+fn title(asked: &LinkSpec) -> String {
     let mut title = asked.preset.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let model = &asked.model;
     if model.a_to_b == model.b_to_a {
@@ -86,7 +87,7 @@ fn title(asked: &Asked) -> String {
     title
 }
 
-fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], report: &Report) -> Table {
+fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[Totals; 2], report: &Report) -> Table {
     let columns = [Column::text(""), Column::number("A to B"), Column::number("B to A")];
     let mut table = Table::new(title(asked), columns);
     let mut row = |name: &str, of: &dyn Fn(&Totals) -> u64, is_shown: bool| {
@@ -141,8 +142,8 @@ fn share(totals: &Totals, report: &Report) -> Option<f64> {
 }
 
 fn to_json(
-    arguments: &Arguments,
-    asked: &Asked,
+    arguments: &RunArguments,
+    asked: &LinkSpec,
     channel: Option<&RohcChannel>,
     ends: &Ends,
     totals: &[Totals; 2],

@@ -31,7 +31,7 @@ the caller may not make namespaces; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 #[group(id = "where", required = true, multiple = false, args = ["create", "netns"])]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// Create two network namespaces, and remove them at the end
     #[arg(long)]
     pub(super) create: bool,
@@ -106,11 +106,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     linux::run(arguments)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(_: &RunArguments) -> anyhow::Result<ExitCode> {
     anyhow::bail!("an emulated link needs network namespaces, which only Linux has")
 }

@@ -9,14 +9,14 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileId};
 
-use super::files::{self, Framing};
+use super::files::{self, RecordFraming};
 use crate::options::{ChannelOptions, ModeOption};
 use crate::packets::PacketOptions;
 use crate::usage::Usage;
 use crate::values::is_stdio;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct ConversionArguments {
     /// Input capture (pcap, pcapng, also .gz and .zst); `-` is standard input
     #[arg(value_name = "IN")]
     pub(super) input: PathBuf,
@@ -87,38 +87,38 @@ impl Leniency {
 
 /// The command that the options belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum Conversion {
     Compress,
     Decompress,
 }
 
 /// Options after they have been checked for contradictions.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct ConversionSettings {
     pub(super) channel: Channel,
     pub(super) mode: Mode,
     /// Format of the ROHC packets and feedback in the output.
-    pub(super) framing: Framing,
+    pub(super) framing: RecordFraming,
     /// Provisioned bases of profile 0x0081.
     pub(super) bases: Vec<Base>,
     /// Their name, if a template file is given.
     pub(super) template: Option<String>,
 }
 
-impl Settings {
+impl ConversionSettings {
     /// Returns a copy of the bases for a compressor or decompressor to own.
     pub(super) fn own_bases(&self) -> Slots<'static, Base> {
         Slots::owned(self.bases.clone())
     }
 }
 
-impl Arguments {
+impl ConversionArguments {
     /// Checks the options.
     ///
     /// # Errors
     /// A [`Usage`] error if options contradict each other, or another one if the template file cannot be
     /// read.
-    pub(super) fn settings(&self, command: Command) -> anyhow::Result<Settings> {
+    pub(super) fn settings(&self, command: Conversion) -> anyhow::Result<ConversionSettings> {
         let channel = self.channel.channel().map_err(Usage::error)?;
         match self.mode {
             ModeOption::U if self.feedback_in.is_some() || self.feedback_out.is_some() => {
@@ -128,7 +128,7 @@ impl Arguments {
             }
             ModeOption::U | ModeOption::O | ModeOption::R => {}
         }
-        if command == Command::Compress && self.feedback_in.is_some() && self.feedback_out.is_some() {
+        if command == Conversion::Compress && self.feedback_in.is_some() && self.feedback_out.is_some() {
             return Err(Usage::error(
                 "--feedback-in and --feedback-out exclude each other: with feedback from a file, `compress` runs no \
                  decompressor whose feedback it could write",
@@ -140,22 +140,24 @@ impl Arguments {
                 "OUT is `-` and standard output is a terminal; name a file, or pipe the capture into a command",
             ));
         }
-        let framing = if self.ethertype || self.both_ways { Framing::RohcInEthernet } else { Framing::Rohc };
+        let framing = if self.ethertype || self.both_ways {
+            RecordFraming::RohcInEthernet
+        } else {
+            RecordFraming::Rohc
+        };
         if self.channel.template().is_some() && !channel.profiles().has(ProfileId::Coap) {
-            return Err(Usage::error(
-                "--coap-template needs profile coap; add it, as in --profiles v1,coap",
-            ));
+            return Err(Usage::error("--coap-template needs profile coap; add it, as in --profiles v1,coap"));
         }
         let bases = self.channel.bases()?;
         let template = self.channel.template_name(&bases);
-        Ok(Settings { channel, mode: self.mode.mode(), framing, bases, template })
+        Ok(ConversionSettings { channel, mode: self.mode.mode(), framing, bases, template })
     }
 
-    pub(super) fn compressor_config(&self, settings: &Settings) -> CompressorConfig {
+    pub(super) fn compressor_config(&self, settings: &ConversionSettings) -> CompressorConfig {
         CompressorConfig { seed: self.seed, ..self.channel.compressor(settings.channel) }
     }
 
-    pub(super) fn decompressor_config(&self, settings: &Settings) -> DecompressorConfig {
+    pub(super) fn decompressor_config(&self, settings: &ConversionSettings) -> DecompressorConfig {
         let config = self.channel.decompressor(settings.channel);
         self.leniency.apply(DecompressorConfig { mode: settings.mode, ..config })
     }

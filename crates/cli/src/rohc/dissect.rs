@@ -22,7 +22,7 @@ use thinair_rohc::{
 use super::conversion::Leniency;
 use super::files::REBUILT_ROOM;
 use crate::options::{BLOCKS, ChannelOptions};
-use crate::records::{Clock, Input, Tally, unreadable};
+use crate::records::{OpenCapture, ReasonTally, RecordClock, unreadable};
 use crate::usage::Usage;
 
 /// Schema of the objects that `--json` prints.
@@ -35,7 +35,7 @@ pub(super) const EXIT_STATUS: &str = "\
 Exit status: 0 for success, also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct DissectArguments {
     /// Capture of ROHC packets (link type 147 or EtherType 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
@@ -48,11 +48,11 @@ pub(crate) struct Arguments {
     channel: ChannelOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &DissectArguments) -> anyhow::Result<ExitCode> {
     let channel = arguments.channel.channel().map_err(Usage::error)?;
-    let mut input = Input::open(&arguments.input)?;
+    let mut input = OpenCapture::open(&arguments.input)?;
     let mut dissector = Dissector::new(channel, arguments.leniency, arguments.channel.bases()?);
-    let mut unread = Tally::default();
+    let mut unread = ReasonTally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
         let written = match record {
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 struct Dissector {
     channel: Channel,
     decompressor: Decompressor<'static>,
-    clock: Clock,
+    clock: RecordClock,
     start: Option<Timestamp>,
     back: Vec<u8>,
 }
@@ -93,21 +93,21 @@ impl Dissector {
             channel,
             decompressor: Decompressor::new(leniency.apply(DecompressorConfig::new(channel)), memory)
                 .with_bases(Slots::owned(bases)),
-            clock: Clock::default(),
+            clock: RecordClock::default(),
             start: None,
             back: Vec::new(),
         }
     }
 
-    fn look<'r>(&mut self, record: &Record<'r>) -> Seen<'r> {
+    fn look<'r>(&mut self, record: &Record<'r>) -> Dissection<'r> {
         let start = *self.start.get_or_insert(record.time);
         let after = i128::from(record.time.as_nanos()) - i128::from(start.as_nanos());
         let rohc = record.rohc_packet().map(|rohc| rohc.packet).map_err(Skip::name);
         let packet = rohc.map(|octets| self.look_into(octets, record.time));
-        Seen { record: record.number, time: record.time, after, packet }
+        Dissection { record: record.number, time: record.time, after, packet }
     }
 
-    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> Packet<'r> {
+    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> DissectedPacket<'r> {
         let (feedback, segment) = match packet::parts(octets) {
             Ok(parts) => {
                 let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
@@ -124,7 +124,7 @@ impl Dissector {
         let now = self.clock.at(time);
         self.back.resize(octets.len() + REBUILT_ROOM, 0);
         let outcome = self.decompressor.decompress(now, octets, &mut self.back);
-        Packet { octets, feedback, segment, format, fields, outcome }
+        DissectedPacket { octets, feedback, segment, format, fields, outcome }
     }
 
     /// Parses a feedback element. Its format depends on the profile of its context, which only the compressor
@@ -146,23 +146,23 @@ impl Dissector {
 }
 
 /// Findings about one record.
-struct Seen<'r> {
+struct Dissection<'r> {
     record: u64,
     time: Timestamp,
     /// Nanoseconds since the first record; negative in files that are out of order.
     after: i128,
     /// The ROHC packet, or the reason for skipping the record.
-    packet: Result<Packet<'r>, &'static str>,
+    packet: Result<DissectedPacket<'r>, &'static str>,
 }
 
 /// A field in the output.
-struct Field {
+struct TracedField {
     name: &'static str,
     bits: u32,
-    content: Content,
+    content: FieldContent,
 }
 
-enum Content {
+enum FieldContent {
     Number(u32),
     Octets(Vec<u8>),
 }
@@ -171,35 +171,37 @@ enum Content {
 const STRINGS: [&str; 3] = ["Source Address", "Destination Address", "Token"];
 
 /// Appends a field, or extends the last one by an octet.
-fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
+fn add(fields: &mut Vec<TracedField>, traced: &Traced<'_>) {
     let Traced { name, bits, value, octets } = *traced;
     let octet =
         u8::try_from(value).ok().filter(|_| bits == 8 && octets.is_empty() && STRINGS.contains(&name));
     let last = fields.last_mut().filter(|last| last.name == name);
-    if let (Some(octet), Some(Field { bits, content: Content::Octets(string), .. })) = (octet, last) {
+    if let (Some(octet), Some(TracedField { bits, content: FieldContent::Octets(string), .. })) =
+        (octet, last)
+    {
         string.push(octet);
         *bits += 8;
         return;
     }
     let content = match octet {
-        Some(octet) => Content::Octets(vec![octet]),
-        None if octets.is_empty() => Content::Number(value),
-        None => Content::Octets(octets.to_vec()),
+        Some(octet) => FieldContent::Octets(vec![octet]),
+        None if octets.is_empty() => FieldContent::Number(value),
+        None => FieldContent::Octets(octets.to_vec()),
     };
-    fields.push(Field { name, bits, content });
+    fields.push(TracedField { name, bits, content });
 }
 
-struct Packet<'r> {
+struct DissectedPacket<'r> {
     octets: &'r [u8],
     feedback: Vec<Result<Feedback, FeedbackError>>,
     /// For a segment: true if it is the last one.
     segment: Option<bool>,
     format: Option<(Cid, ProfileId, Format)>,
-    fields: Vec<Field>,
+    fields: Vec<TracedField>,
     outcome: Result<Decompressed, DecompressError>,
 }
 
-impl Seen<'_> {
+impl Dissection<'_> {
     /// Prints a head line, a line per feedback element and field, and the outcome of the packet.
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "#{}  {:+.6} s", self.record, self.after as f64 / 1e9)?;
@@ -243,7 +245,7 @@ impl Seen<'_> {
     }
 }
 
-impl Packet<'_> {
+impl DissectedPacket<'_> {
     fn to_json(&self) -> Value {
         let (decompressed, error) = match &self.outcome {
             Ok(done) => {
@@ -292,11 +294,11 @@ fn print_outcome(out: &mut impl Write, outcome: &Result<Decompressed, Decompress
 }
 
 /// Prints `name  bits  value`: hexadecimal, and decimal if it differs.
-fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
-    let Field { name, bits, ref content } = *field;
+fn print_field(out: &mut impl Write, field: &TracedField) -> io::Result<()> {
+    let TracedField { name, bits, ref content } = *field;
     let value = match content {
-        Content::Number(value) => *value,
-        Content::Octets(octets) => return print_octets(out, name, octets),
+        FieldContent::Number(value) => *value,
+        FieldContent::Octets(octets) => return print_octets(out, name, octets),
     };
     write!(out, "    {name:<24}{bits:>5}  ")?;
     if name == DISCRIMINATOR {
@@ -387,11 +389,11 @@ fn feedback_json(element: &Result<Feedback, FeedbackError>) -> Value {
     }
 }
 
-fn field_json(field: &Field) -> Value {
-    let Field { name, bits, ref content } = *field;
+fn field_json(field: &TracedField) -> Value {
+    let TracedField { name, bits, ref content } = *field;
     match content {
-        Content::Number(value) => json!({ "name": name, "bits": bits, "value": value }),
-        Content::Octets(octets) => json!({ "name": name, "bits": bits, "octets": hex(octets) }),
+        FieldContent::Number(value) => json!({ "name": name, "bits": bits, "value": value }),
+        FieldContent::Octets(octets) => json!({ "name": name, "bits": bits, "octets": hex(octets) }),
     }
 }
 

@@ -5,13 +5,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use thinair_analyze::Side;
+use thinair_analyze::CaptureSide;
 use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Timestamp, Writer};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Compressor, Decompressor, Instant, packet};
 
 use super::summary::FeedbackCounts;
-use crate::records::{Input, name, unreadable};
+use crate::records::{OpenCapture, name, unreadable};
 use crate::values::is_stdio;
 
 /// Maximum size of a packet, in octets: that of a written record, with room for a larger header.
@@ -50,7 +50,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 
 /// Content of the records in an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum RecordFraming {
     /// IP packets, link type RAW.
     Ip,
     /// ROHC packets, link type USER0.
@@ -60,14 +60,14 @@ pub(super) enum Framing {
 }
 
 /// A capture that is being written.
-pub(super) struct Output {
+pub(super) struct CaptureOutput {
     name: String,
     writer: Writer<BufWriter<Box<dyn Write>>>,
-    framing: Framing,
+    framing: RecordFraming,
 }
 
-impl Output {
-    pub(super) fn create(path: &Path, framing: Framing) -> anyhow::Result<Self> {
+impl CaptureOutput {
+    pub(super) fn create(path: &Path, framing: RecordFraming) -> anyhow::Result<Self> {
         let name = name(path, "standard output");
         let write: Box<dyn Write> = if is_stdio(path) {
             Box::new(io::stdout())
@@ -75,9 +75,9 @@ impl Output {
             Box::new(File::create(path).with_context(|| format!("cannot create {name}"))?)
         };
         let link_type = match framing {
-            Framing::Ip => LinkType::RAW,
-            Framing::Rohc => LinkType::USER0,
-            Framing::RohcInEthernet => LinkType::ETHERNET,
+            RecordFraming::Ip => LinkType::RAW,
+            RecordFraming::Rohc => LinkType::USER0,
+            RecordFraming::RohcInEthernet => LinkType::ETHERNET,
         };
         let writer = Writer::new(BufWriter::new(write), link_type);
         let writer = writer.with_context(|| format!("cannot write {name}"))?;
@@ -86,14 +86,19 @@ impl Output {
 
     pub(super) fn write(&mut self, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
         match self.framing {
-            Framing::Ip | Framing::Rohc => self.writer.write(time, packet),
-            Framing::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
+            RecordFraming::Ip | RecordFraming::Rohc => self.writer.write(time, packet),
+            RecordFraming::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
         }
         .with_context(|| format!("cannot write {}", self.name))
     }
 
     /// Writes an Ethernet frame whose addresses encode the side that sent it.
-    pub(super) fn write_from(&mut self, side: Side, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn write_from(
+        &mut self,
+        side: CaptureSide,
+        time: Timestamp,
+        packet: &[u8],
+    ) -> anyhow::Result<()> {
         let addresses = [address(side.other()), address(side)].concat();
         let frame = [&addresses, &ETHERTYPE_ROHC.to_be_bytes()[..], packet].concat();
         self.writer.write(time, &frame).with_context(|| format!("cannot write {}", self.name))
@@ -106,28 +111,28 @@ impl Output {
 }
 
 /// Ethernet address of a side of a link, locally administered: `02:00:00:00:00:0a` or `...:0b`.
-fn address(side: Side) -> [u8; 6] {
+fn address(side: CaptureSide) -> [u8; 6] {
     let last = match side {
-        Side::A => 0x0A,
-        Side::B => 0x0B,
+        CaptureSide::A => 0x0A,
+        CaptureSide::B => 0x0B,
     };
     [0x02, 0, 0, 0, 0, last]
 }
 
-/// Returns the sender's side of a frame written by [`Output::write_from`].
-pub(super) fn side_of(frame: &[u8]) -> Option<Side> {
+/// Returns the sender's side of a frame written by [`CaptureOutput::write_from`].
+pub(super) fn side_of(frame: &[u8]) -> Option<CaptureSide> {
     let source = frame.get(6..12)?;
-    [Side::A, Side::B].into_iter().find(|side| address(*side) == source)
+    [CaptureSide::A, CaptureSide::B].into_iter().find(|side| address(*side) == source)
 }
 
 /// Feedback for the compressor, read from a file.
 pub(super) struct FeedbackInput {
-    input: Input,
-    next: Option<Waiting>,
+    input: OpenCapture,
+    next: Option<PendingFeedback>,
 }
 
 /// A feedback record that is not due yet.
-struct Waiting {
+struct PendingFeedback {
     record: u64,
     time: Timestamp,
     packet: Vec<u8>,
@@ -135,7 +140,7 @@ struct Waiting {
 
 impl FeedbackInput {
     pub(super) fn open(path: &Path, counts: &mut FeedbackCounts) -> anyhow::Result<Self> {
-        let mut feedback = Self { input: Input::open(path)?, next: None };
+        let mut feedback = Self { input: OpenCapture::open(path)?, next: None };
         feedback.advance(counts)?;
         Ok(feedback)
     }
@@ -182,7 +187,8 @@ impl FeedbackInput {
                 Ok(record) => match record.rohc_packet() {
                     Ok(rohc) => {
                         let packet = rohc.packet.to_vec();
-                        self.next = Some(Waiting { record: record.number, time: record.time, packet });
+                        self.next =
+                            Some(PendingFeedback { record: record.number, time: record.time, packet });
                         return Ok(());
                     }
                     Err(skip) => {
@@ -200,7 +206,7 @@ impl FeedbackInput {
 pub(super) fn drain_feedback(
     decompressor: &mut Decompressor<'_>,
     (record, time, now): (u64, Timestamp, Instant),
-    mut file: Option<&mut Output>,
+    mut file: Option<&mut CaptureOutput>,
     mut compressor: Option<&mut Compressor<'_>>,
     counts: &mut FeedbackCounts,
 ) -> anyhow::Result<()> {

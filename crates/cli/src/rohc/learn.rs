@@ -25,7 +25,7 @@ Exit status: 0 if the file is complete; 1 if a file cannot be read or written, o
 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct LearnArguments {
     /// Captures of CoAP over UDP (pcap, pcapng, also .gz and .zst); `-` is standard input
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     packets: PacketOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &LearnArguments) -> anyhow::Result<ExitCode> {
     if let Some(output) = &arguments.output
         && arguments.captures.iter().any(|capture| is_same(capture, output))
     {

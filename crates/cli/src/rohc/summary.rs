@@ -9,13 +9,13 @@ use thinair_report::Numerals;
 use thinair_rohc::feedback::FeedbackError;
 use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, ProfileId};
 
-use super::conversion::{Arguments, Settings};
-use crate::records::{Tally, name, number, reasons};
+use super::conversion::{ConversionArguments, ConversionSettings};
+use crate::records::{ReasonTally, name, number, reasons};
 use crate::values::is_stdio;
 
 const SCHEMA: &str = "thinair.rohc/1";
 
-impl Tally {
+impl ReasonTally {
     pub(super) fn total(&self) -> u64 {
         self.0.values().map(|(count, _)| count).sum()
     }
@@ -59,7 +59,7 @@ pub(super) struct FeedbackCounts {
     /// Elements that the compressor accepted.
     pub(super) taken: u64,
     /// Elements and records that the compressor rejected.
-    pub(super) refused: Tally,
+    pub(super) refused: ReasonTally,
 }
 
 impl FeedbackCounts {
@@ -87,7 +87,7 @@ impl FeedbackCounts {
 #[derive(Debug, Default)]
 pub(super) struct CompressSummary {
     pub(super) records: u64,
-    pub(super) skipped: Tally,
+    pub(super) skipped: ReasonTally,
     /// Packets extracted from tunnels, by kind of tunnel.
     pub(super) unwrapped: BTreeMap<&'static str, u64>,
     packets: u64,
@@ -99,7 +99,7 @@ pub(super) struct CompressSummary {
     formats: Formats,
     pub(super) feedback: FeedbackCounts,
     /// Packets that the command's own decompressor did not restore exactly.
-    pub(super) mismatches: Tally,
+    pub(super) mismatches: ReasonTally,
 }
 
 impl CompressSummary {
@@ -120,11 +120,15 @@ impl CompressSummary {
         self.octets_out += octets as u64;
     }
 
-    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+    pub(super) fn print(
+        &self,
+        arguments: &ConversionArguments,
+        settings: &ConversionSettings,
+    ) -> anyhow::Result<()> {
         if arguments.json {
             return print_json(arguments, settings, "compress", self.to_json());
         }
-        let mut lines = Lines::new(arguments, "compress");
+        let mut lines = SummaryLines::new(arguments, "compress");
         lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
         lines.add("octets", change(self.octets_in, self.octets_out));
         lines.add("headers", change(self.header_octets_in, self.header_octets_out));
@@ -162,7 +166,7 @@ impl CompressSummary {
 #[derive(Debug, Default)]
 pub(super) struct DecompressSummary {
     pub(super) records: u64,
-    pub(super) skipped: Tally,
+    pub(super) skipped: ReasonTally,
     pub(super) packets: u64,
     pub(super) octets_in: u64,
     pub(super) delivered: u64,
@@ -171,7 +175,7 @@ pub(super) struct DecompressSummary {
     only_updates: u64,
     /// Packets with feedback only, and segments of an incomplete unit.
     pub(super) nothing_yet: u64,
-    pub(super) not_delivered: Tally,
+    pub(super) not_delivered: ReasonTally,
     formats: Formats,
     /// Feedback elements in front of packets, for the compressor at the other end.
     pub(super) feedback_in_front: u64,
@@ -189,11 +193,15 @@ impl DecompressSummary {
         self.formats.add(done.format);
     }
 
-    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+    pub(super) fn print(
+        &self,
+        arguments: &ConversionArguments,
+        settings: &ConversionSettings,
+    ) -> anyhow::Result<()> {
         if arguments.json {
             return print_json(arguments, settings, "decompress", self.to_json());
         }
-        let mut lines = Lines::new(arguments, "decompress");
+        let mut lines = SummaryLines::new(arguments, "decompress");
         lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
         lines.add("delivered", number(self.delivered));
         lines.add("octets", format!("{} -> {}", number(self.octets_in), number(self.octets_out)));
@@ -228,13 +236,13 @@ impl DecompressSummary {
 }
 
 /// Lines of a label and a value; empty values are omitted.
-struct Lines {
+struct SummaryLines {
     title: String,
     lines: Vec<(&'static str, String)>,
 }
 
-impl Lines {
-    fn new(arguments: &Arguments, command: &str) -> Self {
+impl SummaryLines {
+    fn new(arguments: &ConversionArguments, command: &str) -> Self {
         let input = name(&arguments.input, "standard input");
         let output = name(&arguments.output, "standard output");
         Self { title: format!("{command}: {input} -> {output}"), lines: Vec::new() }
@@ -263,7 +271,7 @@ impl Lines {
     }
 
     /// Adds the name of the bases, which both ends compare.
-    fn add_template(&mut self, settings: &Settings) {
+    fn add_template(&mut self, settings: &ConversionSettings) {
         self.add("template", settings.template.as_deref().unwrap_or_default());
     }
 
@@ -278,8 +286,8 @@ impl Lines {
 
 /// Prints the summary with the name of its schema and command.
 fn print_json(
-    arguments: &Arguments,
-    settings: &Settings,
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
     command: &str,
     mut summary: Value,
 ) -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
+pub(crate) struct ProxyArguments {
     /// Listening port on 127.0.0.1, or address and port
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen)]
     listen: SocketAddr,
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     to: String,
     /// Side of the constrained network: that of the clients, or of the server
     #[arg(long, value_name = "SIDE")]
-    constrained: Side,
+    constrained: ConstrainedSide,
     /// Algorithm for segment sizes: fixed:OCTETS, dmss, tssa or adaptive
     #[arg(long, value_name = "NAME", default_value = "adaptive")]
     sizer: Sizer,
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Side {
+enum ConstrainedSide {
     Client,
     Server,
 }
@@ -70,7 +70,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds, 0.01 to 86400".to_owned())
 }
 
-impl Arguments {
+impl ProxyArguments {
     /// Returns the size algorithm, with the given properties of the network.
     fn sizer(&self) -> Result<Sizer, String> {
         let &Self { frame, headers, least, most, .. } = self;
@@ -83,13 +83,13 @@ impl Arguments {
 
 /// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<()> {
+pub(crate) fn run(_arguments: &ProxyArguments) -> anyhow::Result<()> {
     anyhow::bail!("the proxy needs Linux")
 }
 
 /// Relays streams until a signal ends the process.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
     use std::io::Write as _;
     use std::net::ToSocketAddrs as _;
 
@@ -97,14 +97,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     use thinair_services::segment::{Constrained, Progress, Proxy, Settings};
 
     let sizer = arguments.sizer().map_err(Usage::error)?;
-    let to = arguments
-        .to
-        .to_socket_addrs()
-        .map_err(|why| Usage::error(format!("cannot resolve `{}`: {why}; expected HOST:PORT", arguments.to)))?;
+    let to = arguments.to.to_socket_addrs().map_err(|why| {
+        Usage::error(format!("cannot resolve `{}`: {why}; expected HOST:PORT", arguments.to))
+    })?;
     let to = to.into_iter().next().with_context(|| format!("`{}` has no address", arguments.to))?;
     let constrained = match arguments.constrained {
-        Side::Client => Constrained::Client,
-        Side::Server => Constrained::Server,
+        ConstrainedSide::Client => Constrained::Client,
+        ConstrainedSide::Server => Constrained::Server,
     };
     let mut proxy = Proxy::open(Settings {
         listen: arguments.listen,
@@ -126,7 +125,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     })?;
     match output {
         // The reader has closed the pipe.
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(why).context("cannot write to standard output"),
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(why).context("cannot write to standard output")
+        }
         _ => Ok(()),
     }
 }

@@ -129,7 +129,10 @@ fn path(entry: &BaseEntry) -> anyhow::Result<BasePath> {
     };
     match (entry.source, entry.destination) {
         (IpAddr::V4(_), IpAddr::V4(_)) => {
-            ensure!(!of_6.contains(&true), "a field of IPv6 in a base with IPv4 addresses; IPv4 has `tos`, `ttl`, `df` and `ip_id`");
+            ensure!(
+                !of_6.contains(&true),
+                "a field of IPv6 in a base with IPv4 addresses; IPv4 has `tos`, `ttl`, `df` and `ip_id`"
+            );
             let (Some(tos), Some(ttl), Some(df), Some(ip_id)) =
                 (entry.tos, entry.ttl, entry.df, &entry.ip_id)
             else {
@@ -221,8 +224,7 @@ fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) ->
         }
         Some(_) | None => bail!("`option` is missing; expected a number or a name such as \"Uri-Path\""),
     };
-    let delta =
-        number.checked_sub(*last).context("options must be in ascending order; move this one up")?;
+    let delta = number.checked_sub(*last).context("options must be in ascending order; move this one up")?;
     let entry: ClassEntry = table.try_into().map_err(one_error)?;
     let value: Vec<u8>;
     let class = match entry {
@@ -230,7 +232,9 @@ fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) ->
             value = shortest(uint);
             Class::Static(&value)
         }
-        ClassEntry::Static { uint: Some(_), .. } => bail!("expected exactly one of `value`, `hex` and `uint`"),
+        ClassEntry::Static { uint: Some(_), .. } => {
+            bail!("expected exactly one of `value`, `hex` and `uint`")
+        }
         ClassEntry::Static { value: text, hex, uint: None } => {
             value = one_of(text, hex)?;
             Class::Static(&value)
@@ -259,7 +263,10 @@ fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) ->
             Class::Prefix(length, &value)
         }
     };
-    ensure!(append(room, len, u32::from(delta), &class), "the options are too long; the maximum is 144 octets per base");
+    ensure!(
+        append(room, len, u32::from(delta), &class),
+        "the options are too long; the maximum is 144 octets per base"
+    );
     *last = number;
     Ok(())
 }

@@ -23,7 +23,7 @@ Exit status: 0 if the configuration is valid; 2 if it is not, or if the ends dis
 const SCHEMA: &str = "thinair.tunnel.check/1";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct CheckArguments {
     /// Configuration file to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
     let (keys, wrong_keys) = keys(&plan);
     let budget = Budget::of(&plan);

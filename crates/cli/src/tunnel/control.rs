@@ -34,13 +34,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct ControlArguments {
     /// Name of the tunnel, or of its interface if it was started without a name
     #[arg(value_name = "NAME", value_parser = super::options::name)]
     name: String,
 }
 
-pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn up(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let folder = sources::folder_of(name);
     if RunFolder::is_in_use(&folder) {
@@ -82,7 +82,7 @@ pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn down(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let folder = sources::folder_of(name);
     match control::ask(&folder, Verb::Stop) {
@@ -90,7 +90,10 @@ pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let until = Instant::now() + PATIENCE;
             while RunFolder::is_in_use(&folder) {
                 if Instant::now() >= until {
-                    bail!("{name} did not end within {} s; stop it with SIGKILL, then run this command again", PATIENCE.as_secs());
+                    bail!(
+                        "{name} did not end within {} s; stop it with SIGKILL, then run this command again",
+                        PATIENCE.as_secs()
+                    );
                 }
                 std::thread::sleep(INTERVAL);
             }
@@ -109,7 +112,7 @@ pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn reload(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn reload(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let answer = control::ask(&sources::folder_of(name), Verb::Reload);
     let answer = match answer {

@@ -22,18 +22,18 @@ Replacing a key without interruption:\n  \
 Exit status: 0 for success; 1 for a failure, for example if the file exists; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct KeygenArguments {
     /// Key file to create with mode 0600; an existing file is kept
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Change the keys of an existing file
     #[arg(long, value_enum, value_name = "STEP")]
-    rotate: Option<Step>,
+    rotate: Option<RotationStep>,
 }
 
 /// A step of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Step {
+enum RotationStep {
     /// Add a second key, which is accepted from then on
     Add,
     /// Swap the keys: the second one is used from then on, the other one is still accepted
@@ -42,7 +42,7 @@ enum Step {
     Retire,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &KeygenArguments) -> anyhow::Result<ExitCode> {
     let file = &arguments.file;
     let name = file.display();
     let Some(step) = arguments.rotate else {
@@ -58,11 +58,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     eprintln!(
         "{name}: {}",
         match step {
-            Step::Add =>
+            RotationStep::Add =>
                 "a second key is accepted; copy the file to all ends and restart them, then --rotate promote",
-            Step::Promote =>
+            RotationStep::Promote =>
                 "the second key is the first; do so at all ends and restart them, then --rotate retire",
-            Step::Retire => "the second key is gone; do so at all ends",
+            RotationStep::Retire => "the second key is gone; do so at all ends",
         }
     );
     Ok(ExitCode::SUCCESS)
@@ -74,19 +74,23 @@ fn has_key(line: &str) -> bool {
 }
 
 /// Returns the text of a key file after a step. Comments keep their places.
-fn rotated(text: &str, step: Step) -> anyhow::Result<String> {
+fn rotated(text: &str, step: RotationStep) -> anyhow::Result<String> {
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let keys: Vec<_> = (0..lines.len()).filter(|number| has_key(&lines[*number])).collect();
     match (step, &keys[..]) {
         (_, []) => bail!("the file has no key; create one with `thinair tunnel keygen FILE`"),
         (_, [_, _, _, ..]) => bail!("the file has more than two keys; remove the superfluous ones by hand"),
-        (Step::Add, [_]) => lines.push(Keys::line("", &mut random).0.trim_end().to_owned()),
-        (Step::Add, _) => bail!("the file has two keys already; remove the second one with --rotate retire"),
-        (Step::Promote, &[first, second]) => lines.swap(first, second),
-        (Step::Retire, &[_, second]) => {
+        (RotationStep::Add, [_]) => lines.push(Keys::line("", &mut random).0.trim_end().to_owned()),
+        (RotationStep::Add, _) => {
+            bail!("the file has two keys already; remove the second one with --rotate retire")
+        }
+        (RotationStep::Promote, &[first, second]) => lines.swap(first, second),
+        (RotationStep::Retire, &[_, second]) => {
             lines.remove(second);
         }
-        (Step::Promote | Step::Retire, _) => bail!("the file has only one key; add a second one with --rotate add"),
+        (RotationStep::Promote | RotationStep::Retire, _) => {
+            bail!("the file has only one key; add a second one with --rotate add")
+        }
     }
     Ok(lines.join("\n") + "\n")
 }
@@ -124,24 +128,27 @@ mod tests {
     #[test]
     fn keys_are_replaced_in_three_steps() {
         let old = "# of the gateway\naa # first\n";
-        let two = rotated(old, Step::Add).unwrap();
+        let two = rotated(old, RotationStep::Add).unwrap();
         let lines: Vec<_> = two.lines().collect();
         assert_eq!(lines[..2], ["# of the gateway", "aa # first"]);
         assert!(Keys::parse(lines[2]).is_ok());
-        let promoted = rotated(&two, Step::Promote).unwrap();
+        let promoted = rotated(&two, RotationStep::Promote).unwrap();
         assert_eq!(promoted, format!("# of the gateway\n{}\naa # first\n", lines[2]));
-        assert_eq!(rotated(&promoted, Step::Retire).unwrap(), format!("# of the gateway\n{}\n", lines[2]));
+        assert_eq!(
+            rotated(&promoted, RotationStep::Retire).unwrap(),
+            format!("# of the gateway\n{}\n", lines[2])
+        );
     }
 
     #[test]
     fn steps_that_do_not_fit_change_nothing() {
         for (text, step) in [
-            ("", Step::Add),
-            ("# aa\n", Step::Promote),
-            ("aa\nbb\n", Step::Add),
-            ("aa\n", Step::Promote),
-            ("aa\n", Step::Retire),
-            ("aa\nbb\ncc\n", Step::Retire),
+            ("", RotationStep::Add),
+            ("# aa\n", RotationStep::Promote),
+            ("aa\nbb\n", RotationStep::Add),
+            ("aa\n", RotationStep::Promote),
+            ("aa\n", RotationStep::Retire),
+            ("aa\nbb\ncc\n", RotationStep::Retire),
         ] {
             assert!(rotated(text, step).is_err(), "{text:?} {step:?}");
         }

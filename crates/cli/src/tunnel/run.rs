@@ -24,7 +24,7 @@ RUST_LOG filters them, for example RUST_LOG=thinair_tunnel=trace.\n\n\
 Exit status: 0 after a request to end; 1 for a failure; 2 for a wrong configuration.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct TunnelArguments {
     #[command(flatten)]
     options: TunnelOptions,
     /// Log more; repeat for even more
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     verbose: u8,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &TunnelArguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;

@@ -27,7 +27,7 @@ PATH and --name can be omitted if a single tunnel runs, with its status socket i
 Exit status: 0 for success; 1 if the tunnel does not answer; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct StatusArguments {
     /// Path of the status socket
     #[arg(value_name = "PATH", conflicts_with = "name")]
     path: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     let socket = match &arguments.path {
         Some(path) => path.clone(),
         None => sources::status_socket(arguments.name.as_deref())?,

@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 use thinair_tunnel::config::templates::Template;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct ExampleArguments {
     /// Kind of configuration to print
     #[arg(value_enum, value_name = "KIND")]
-    kind: Kind,
+    kind: ExampleKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ExampleKind {
     /// Two ends over UDP
     Pair,
     /// One end with several peers over UDP
@@ -28,14 +28,14 @@ enum Kind {
     Serial,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &ExampleArguments) -> anyhow::Result<ExitCode> {
     let template = match arguments.kind {
-        Kind::Pair => Template::Pair,
-        Kind::Hub => Template::Hub,
-        Kind::Mesh => Template::Mesh,
-        Kind::Shared => Template::Shared,
-        Kind::OneWay => Template::OneWay,
-        Kind::Serial => Template::Serial,
+        ExampleKind::Pair => Template::Pair,
+        ExampleKind::Hub => Template::Hub,
+        ExampleKind::Mesh => Template::Mesh,
+        ExampleKind::Shared => Template::Shared,
+        ExampleKind::OneWay => Template::OneWay,
+        ExampleKind::Serial => Template::Serial,
     };
     crate::terminal::print(template.text())?;
     Ok(ExitCode::SUCCESS)

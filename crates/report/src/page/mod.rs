@@ -6,7 +6,7 @@ mod typeset;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Code, Document, Section, Term, Tile};
+use crate::document::{Code, Document, Element, Section, Term, Tile};
 use crate::json::slug;
 use crate::number::Numerals;
 use crate::page::tables::bare_table;
@@ -73,15 +73,15 @@ fn section(at: usize, section: &Section) -> Markup {
     }
 }
 
-fn block(block: &Block) -> Markup {
+fn block(block: &Element) -> Markup {
     match block {
-        Block::Text(text) => html! { p { (prose(text)) } },
-        Block::Tiles(tiles) => tile_row(tiles),
-        Block::Facts(facts) => fact_rows(facts),
-        Block::Code(code) => captioned_code(code),
-        Block::Terms(terms) => explained(terms),
-        Block::Table(table) => captioned_table(table),
-        Block::Figure(figure) => captioned_figure(figure),
+        Element::Text(text) => html! { p { (prose(text)) } },
+        Element::Tiles(tiles) => tile_row(tiles),
+        Element::Facts(facts) => fact_rows(facts),
+        Element::Code(code) => captioned_code(code),
+        Element::Terms(terms) => explained(terms),
+        Element::Table(table) => captioned_table(table),
+        Element::Figure(figure) => captioned_figure(figure),
     }
 }
 

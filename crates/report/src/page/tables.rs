@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::number::Numerals;
 use crate::page::typeset::prose;
-use crate::table::{Cell, Column, Kind, Table, cell};
+use crate::table::{Cell, Column, ColumnKind, Table, cell};
 use crate::text::{printable, width};
 
 /// Tables with more columns than this are set closer, to avoid scrolling on a wide screen.
@@ -60,8 +60,8 @@ fn has_cards(table: &Table, texts: &[Vec<String>]) -> bool {
     for (at, column) in table.columns().iter().enumerate() {
         let cells = texts.iter().filter_map(|row| row.get(at));
         let cell = match column.kind {
-            Kind::Number => cells.map(|text| width(text)).max(),
-            Kind::Text => {
+            ColumnKind::Number => cells.map(|text| width(text)).max(),
+            ColumnKind::Text => {
                 names += 1;
                 longest_name = cells.clone().map(|text| width(text)).fold(longest_name, usize::max);
                 cells.map(|text| longest_word(text)).max()
@@ -85,7 +85,7 @@ fn row(table: &Table, cells: &[Cell], texts: &[String], cards: bool) -> Markup {
     html! {
         tr {
             @for (at, (column, text)) in table.columns().iter().zip(texts).enumerate() {
-                @if at == 0 && column.kind == Kind::Text {
+                @if at == 0 && column.kind == ColumnKind::Text {
                     th scope="row" class=[(width(text) <= SHORT_NAME).then_some("short")] { (prose(text)) }
                 } @else {
                     @let cell = cell(cells, at);
@@ -108,10 +108,10 @@ fn value(cell: &Cell, text: &str) -> Markup {
     }
 }
 
-fn class(kind: Kind) -> Option<&'static str> {
+fn class(kind: ColumnKind) -> Option<&'static str> {
     match kind {
-        Kind::Text => None,
-        Kind::Number => Some("n"),
+        ColumnKind::Text => None,
+        ColumnKind::Number => Some("n"),
     }
 }
 

@@ -145,7 +145,7 @@ pub(crate) struct Tick {
 
 /// Extension of an axis beyond the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum AxisExtent {
     /// The range equals that of the data.
     Data,
     /// The range begins and ends at a tick, and at zero if zero is near.
@@ -157,7 +157,7 @@ pub(crate) enum Ends {
 impl Ruler {
     /// Returns the ruler for values from `low` to `high` with about `count` ticks. All values must be valid
     /// for the axis; `None` means no values.
-    pub(crate) fn new(axis: &Axis, extent: Option<(f64, f64)>, count: usize, ends: Ends) -> Self {
+    pub(crate) fn new(axis: &Axis, extent: Option<(f64, f64)>, count: usize, ends: AxisExtent) -> Self {
         match axis.scale {
             Scale::Linear => Self::linear(axis, extent.unwrap_or((0.0, 1.0)), count, ends),
             Scale::Logarithmic => Self::logarithmic(axis, extent.unwrap_or((1.0, 10.0)), count, ends),
@@ -173,31 +173,31 @@ impl Ruler {
         if place.is_finite() { place } else { 0.0 }
     }
 
-    fn linear(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: Ends) -> Self {
+    fn linear(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: AxisExtent) -> Self {
         match ends {
-            Ends::Data => {}
-            Ends::Ticks => {
+            AxisExtent::Data => {}
+            AxisExtent::Ticks => {
                 // A range that starts just above zero is extended to zero; one that starts far from zero is
                 // not.
                 if low > 0.0 && low < 0.4 * high {
                     low = 0.0;
                 }
             }
-            Ends::TicksAndZero => (low, high) = (low.min(0.0), high.max(0.0)),
+            AxisExtent::TicksAndZero => (low, high) = (low.min(0.0), high.max(0.0)),
         }
         // A range too small for an f64 to divide is widened, with a single value in its middle.
         let least = low.abs().max(high.abs()) * 1e-9;
         if high - low <= least {
             let pad = if low == 0.0 && high == 0.0 { 1.0 } else { low.abs().max(high.abs()) * 0.1 };
-            if ends != Ends::TicksAndZero || high > 0.0 || low == 0.0 {
+            if ends != AxisExtent::TicksAndZero || high > 0.0 || low == 0.0 {
                 high += pad;
             }
-            if ends != Ends::TicksAndZero {
-                low -= if low == 0.0 && ends == Ends::Ticks { 0.0 } else { pad };
+            if ends != AxisExtent::TicksAndZero {
+                low -= if low == 0.0 && ends == AxisExtent::Ticks { 0.0 } else { pad };
             }
         }
         let step = nice_step((high - low) / count.max(1) as f64);
-        if ends != Ends::Data {
+        if ends != AxisExtent::Data {
             low = (low / step + 1e-9).floor() * step;
             high = (high / step - 1e-9).ceil() * step;
         }
@@ -212,7 +212,7 @@ impl Ruler {
         Self::assemble(low, high, Scale::Linear, &values, labels)
     }
 
-    fn logarithmic(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: Ends) -> Self {
+    fn logarithmic(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: AxisExtent) -> Self {
         if high <= low * (1.0 + 1e-6) {
             (low, high) = (low / 2.0, high * 2.0);
         }
@@ -225,7 +225,7 @@ impl Ruler {
             .step_by(stride)
             .flat_map(|power| mantissas.iter().map(move |mantissa| mantissa * 10.0_f64.powi(power)))
             .collect();
-        if ends != Ends::Data {
+        if ends != AxisExtent::Data {
             low = values.iter().copied().rfind(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(low);
             high = values.iter().copied().find(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(high);
         }
@@ -316,38 +316,47 @@ mod tests {
 
     #[test]
     fn ticks_cover_the_data_and_read_as_round_numbers() {
-        assert_eq!(labels(&Axis::new(""), (3.0, 97.0), Ends::Ticks), ["0", "20", "40", "60", "80", "100"]);
-        assert_eq!(labels(&Axis::new(""), (0.0, 0.3), Ends::Ticks), ["0", "0.1", "0.2", "0.3"]);
-        assert_eq!(labels(&Axis::new(""), (-1.0, 1.0), Ends::Ticks), ["−1.0", "−0.5", "0", "0.5", "1.0"]);
-        assert_eq!(labels(&Axis::new(""), (90.0, 97.0), Ends::Ticks), ["90", "92", "94", "96", "98"]);
         assert_eq!(
-            labels(&Axis::new(""), (90.0, 97.0), Ends::TicksAndZero),
+            labels(&Axis::new(""), (3.0, 97.0), AxisExtent::Ticks),
             ["0", "20", "40", "60", "80", "100"]
         );
-        assert_eq!(labels(&Axis::new(""), (3.0, 9.0), Ends::Data), ["4", "6", "8"]);
+        assert_eq!(labels(&Axis::new(""), (0.0, 0.3), AxisExtent::Ticks), ["0", "0.1", "0.2", "0.3"]);
+        assert_eq!(
+            labels(&Axis::new(""), (-1.0, 1.0), AxisExtent::Ticks),
+            ["−1.0", "−0.5", "0", "0.5", "1.0"]
+        );
+        assert_eq!(labels(&Axis::new(""), (90.0, 97.0), AxisExtent::Ticks), ["90", "92", "94", "96", "98"]);
+        assert_eq!(
+            labels(&Axis::new(""), (90.0, 97.0), AxisExtent::TicksAndZero),
+            ["0", "20", "40", "60", "80", "100"]
+        );
+        assert_eq!(labels(&Axis::new(""), (3.0, 9.0), AxisExtent::Data), ["4", "6", "8"]);
     }
 
     #[test]
     fn large_ticks_take_a_prefix() {
-        assert_eq!(labels(&Axis::new(""), (0.0, 4e5), Ends::Ticks)[1], "100\u{202f}k");
-        assert_eq!(labels(&Axis::new(""), (0.0, 2e6), Ends::Ticks)[1], "0.5\u{202f}M");
-        assert_eq!(labels(&Axis::new("").octets(), (0.0, 5000.0), Ends::Ticks)[1], "1\u{202f}kB");
-        assert_eq!(labels(&Axis::new("").percent(), (0.0, 1.0), Ends::Ticks)[1], "20\u{202f}%");
-        assert_eq!(labels(&Axis::new(""), (0.0, 5e20), Ends::Ticks)[1], "10²⁰");
+        assert_eq!(labels(&Axis::new(""), (0.0, 4e5), AxisExtent::Ticks)[1], "100\u{202f}k");
+        assert_eq!(labels(&Axis::new(""), (0.0, 2e6), AxisExtent::Ticks)[1], "0.5\u{202f}M");
+        assert_eq!(labels(&Axis::new("").octets(), (0.0, 5000.0), AxisExtent::Ticks)[1], "1\u{202f}kB");
+        assert_eq!(labels(&Axis::new("").percent(), (0.0, 1.0), AxisExtent::Ticks)[1], "20\u{202f}%");
+        assert_eq!(labels(&Axis::new(""), (0.0, 5e20), AxisExtent::Ticks)[1], "10²⁰");
     }
 
     #[test]
     fn a_logarithmic_axis_marks_powers_of_ten() {
         let axis = Axis::new("").logarithmic();
-        assert_eq!(labels(&axis, (2e-5, 0.5), Ends::Ticks), ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]);
-        assert_eq!(labels(&axis, (3.0, 40.0), Ends::Ticks), ["2", "5", "10", "20", "50"]);
+        assert_eq!(
+            labels(&axis, (2e-5, 0.5), AxisExtent::Ticks),
+            ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]
+        );
+        assert_eq!(labels(&axis, (3.0, 40.0), AxisExtent::Ticks), ["2", "5", "10", "20", "50"]);
     }
 
     #[test]
     fn places_run_from_zero_to_one() {
-        let ruler = Ruler::new(&Axis::new("").logarithmic(), Some((1.0, 100.0)), 5, Ends::Ticks);
+        let ruler = Ruler::new(&Axis::new("").logarithmic(), Some((1.0, 100.0)), 5, AxisExtent::Ticks);
         assert!((ruler.place(10.0) - 0.5).abs() < 1e-12);
-        let ruler = Ruler::new(&Axis::new(""), Some((0.0, 10.0)), 5, Ends::Ticks);
+        let ruler = Ruler::new(&Axis::new(""), Some((0.0, 10.0)), 5, AxisExtent::Ticks);
         assert_eq!(ruler.place(10.0), 1.0);
     }
 
@@ -356,7 +365,7 @@ mod tests {
         let sizes = [0.0, 1e-290, 1e-9, 1.0, 1.0 + 1e-15, 7.0, 1e15, 1e15 + 0.125, 1e290];
         for low in sizes.iter().flat_map(|s| [-s, *s]) {
             for high in sizes.iter().flat_map(|s| [-s, *s]).filter(|high| *high >= low) {
-                for ends in [Ends::Data, Ends::Ticks, Ends::TicksAndZero] {
+                for ends in [AxisExtent::Data, AxisExtent::Ticks, AxisExtent::TicksAndZero] {
                     for axis in [Axis::new(""), Axis::new("").octets(), Axis::new("").percent()] {
                         check(&axis, (low, high), ends);
                     }
@@ -368,7 +377,7 @@ mod tests {
         }
     }
 
-    fn check(axis: &Axis, extent: (f64, f64), ends: Ends) {
+    fn check(axis: &Axis, extent: (f64, f64), ends: AxisExtent) {
         let ruler = Ruler::new(axis, Some(extent), 5, ends);
         assert!(ruler.ticks.len() <= 16, "{extent:?} {ends:?} {:?}", ruler.ticks);
         assert!(ruler.low < ruler.high, "{extent:?} {ends:?} {ruler:?}");
@@ -378,7 +387,7 @@ mod tests {
         }
     }
 
-    fn labels(axis: &Axis, extent: (f64, f64), ends: Ends) -> Vec<String> {
+    fn labels(axis: &Axis, extent: (f64, f64), ends: AxisExtent) -> Vec<String> {
         Ruler::new(axis, Some(extent), 5, ends).ticks.into_iter().map(|tick| tick.label).collect()
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use crate::number::Numerals;
-use crate::plot::axis::{Axis, Ends, Format, Ruler, Scale, nice_step};
-use crate::plot::canvas::{Canvas, Frame, Swatch, bar, decimals, extent, legend, line, px, series_group};
+use crate::plot::axis::{Axis, AxisExtent, Format, Ruler, Scale, nice_step};
+use crate::plot::canvas::{Canvas, PlotFrame, Swatch, bar, decimals, extent, legend, line, px, series_group};
 use crate::table::{Cell, Column, Table};
 use crate::text::{printable, truncated, wrapped};
 
@@ -135,12 +135,16 @@ impl Bars {
     pub(crate) fn draw(&self, canvas: Canvas) -> (f64, Markup) {
         let y_axis = self.linear_y();
         let values = self.series.iter().flat_map(|(_, values)| values).copied();
-        let y =
-            Ruler::new(&y_axis, extent(values.filter(|value| self.can_show(*value))), 5, Ends::TicksAndZero);
+        let y = Ruler::new(
+            &y_axis,
+            extent(values.filter(|value| self.can_show(*value))),
+            5,
+            AxisExtent::TicksAndZero,
+        );
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
         let named = names.len() > 1 || names.iter().any(|name| !name.is_empty());
         let (top, key) = if named { legend(canvas, &names, Swatch::Bar) } else { (0.0, html! {}) };
-        let frame = Frame::new(canvas, &y, top, 2.0);
+        let frame = PlotFrame::new(canvas, &y, top, 2.0);
         let (lines, labels) = self.group_labels(canvas, frame);
         let zero = frame.y(y.place(0.0));
         let drawing = html! {
@@ -153,7 +157,7 @@ impl Bars {
         (frame.end(canvas, &self.x, lines), drawing)
     }
 
-    fn bars(&self, canvas: Canvas, frame: Frame, y: &Ruler) -> Markup {
+    fn bars(&self, canvas: Canvas, frame: PlotFrame, y: &Ruler) -> Markup {
         let count = self.series.len().max(1) as f64;
         let group_width = self.group_width(frame);
         // Bins of a histogram almost touch; categories are apart.
@@ -187,7 +191,7 @@ impl Bars {
         values.filter(|(_, value)| self.can_show(*value) && *value != 0.0)
     }
 
-    fn group_width(&self, frame: Frame) -> f64 {
+    fn group_width(&self, frame: PlotFrame) -> f64 {
         frame.width() / self.groups.len().max(1) as f64
     }
 
@@ -217,7 +221,7 @@ impl Bars {
     }
 
     /// Returns the labels below the groups, and their number of lines.
-    fn group_labels(&self, canvas: Canvas, frame: Frame) -> (usize, Markup) {
+    fn group_labels(&self, canvas: Canvas, frame: PlotFrame) -> (usize, Markup) {
         let group_width = self.group_width(frame);
         let place = |group: usize| (group as f64 + 0.5) / self.groups.len().max(1) as f64;
         if let Some(first) = self.first_bin {

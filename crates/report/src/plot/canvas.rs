@@ -52,14 +52,14 @@ impl Canvas {
 
 /// The inside of a plot, bounded by its axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct PlotFrame {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     /// Returns the frame to the right of the y labels and below `top`, which has room for the title of the y
     /// axis. `margin` remains free on the right.
     pub(crate) fn new(canvas: Canvas, y: &Ruler, top: f64, margin: f64) -> Self {

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::plot::axis::{Axis, Ends, Ruler, Scale};
+use crate::plot::axis::{Axis, AxisExtent, Ruler, Scale};
 use crate::plot::canvas::{
-    Canvas, Frame, Swatch, color, curve, curve_swatch, decimals, extent, key, legend, line, mark, px,
+    Canvas, PlotFrame, Swatch, color, curve, curve_swatch, decimals, extent, key, legend, line, mark, px,
     series_group,
 };
 use crate::plot::decimate::thinned;
@@ -141,7 +141,7 @@ impl Lines {
             None if names.len() < 2 && names.iter().all(|name| name.is_empty()) => (0.0, html! {}),
             None => legend(canvas, &names, Swatch::Curve { marked }),
         };
-        let frame = Frame::new(canvas, &y, top, direct.unwrap_or(canvas.letter));
+        let frame = PlotFrame::new(canvas, &y, top, direct.unwrap_or(canvas.letter));
         let place = |x_value, y_value| (frame.x(x.place(x_value)), frame.y(y.place(y_value)));
         let ticks = x.ticks.iter().map(|tick| (tick.place, tick.label.clone()));
         let drawing = html! {
@@ -179,8 +179,8 @@ impl Lines {
             interval.chain([point.y]).filter(|y| self.y.can_show(*y))
         });
         let x_count = if canvas.is_narrow() { 4 } else { 8 };
-        let x = Ruler::new(&self.x, extent(points().map(|point| point.x)), x_count, Ends::Data);
-        let y = Ruler::new(&self.y, extent(ys), 5, Ends::Ticks);
+        let x = Ruler::new(&self.x, extent(points().map(|point| point.x)), x_count, AxisExtent::Data);
+        let y = Ruler::new(&self.y, extent(ys), 5, AxisExtent::Ticks);
         (x, y)
     }
 
@@ -199,7 +199,7 @@ impl Lines {
     fn direct_labels(
         &self,
         canvas: Canvas,
-        frame: Frame,
+        frame: PlotFrame,
         curves: &[Series],
         place: &impl Fn(f64, f64) -> (f64, f64),
     ) -> Markup {

@@ -13,7 +13,7 @@ use thinair_rohc::{
 };
 
 use super::counters::{self, Counters};
-use super::feedback::{Limiter, Waiting};
+use super::feedback::{Limiter, PendingElements};
 use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
 use crate::plan::ChannelPlan;
@@ -25,8 +25,8 @@ const BLOCKS: (usize, usize) = (8, 256);
 
 /// Compressors and decompressors of a channel.
 #[derive(Debug)]
-pub(super) struct Ends {
-    kind: Kind,
+pub(super) struct ChannelEnds {
+    kind: ChannelKind,
     /// Limits the effect of negative feedback on our compressor.
     limiter: Limiter,
     parameters: Parameters,
@@ -37,14 +37,14 @@ pub(super) struct Ends {
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one of a channel")]
-enum Kind {
+enum ChannelKind {
     Pair { endpoint: Endpoint<'static>, back: Back, lost: Lost },
-    Mesh(Mesh),
+    Mesh(MeshChannel),
 }
 
 /// A compressor for all sites, and a decompressor for each other site.
 #[derive(Debug)]
-struct Mesh {
+struct MeshChannel {
     own: Option<SiteId>,
     compressor: Option<Compressor<'static>>,
     sites: Vec<Hearing>,
@@ -57,7 +57,7 @@ struct Mesh {
 /// Index for sites that are not in the mesh. There are at most 254 other sites.
 const NOWHERE: u8 = u8::MAX;
 
-impl Mesh {
+impl MeshChannel {
     fn place(&self, from: Option<SiteId>) -> Option<usize> {
         let place = *self.places.get(usize::from(from?.number()))?;
         (place != NOWHERE).then_some(usize::from(place))
@@ -110,13 +110,13 @@ impl Lost {
 struct Back {
     /// True if feedback can be sent.
     exists: bool,
-    waiting: Waiting,
+    waiting: PendingElements,
     limiter: Limiter,
 }
 
 impl Back {
     fn new(exists: bool, contexts: usize, interval: Duration) -> Self {
-        Self { exists, waiting: Waiting::new(interval), limiter: Limiter::new(contexts) }
+        Self { exists, waiting: PendingElements::new(interval), limiter: Limiter::new(contexts) }
     }
 
     /// Collects all pending feedback of the decompressor.
@@ -162,7 +162,7 @@ impl Back {
     }
 }
 
-impl Ends {
+impl ChannelEnds {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
         let plan = setup.plan;
         let parameters = Parameters::new(plan.cids, plan.max_cid, plan.profiles)
@@ -204,7 +204,7 @@ impl Ends {
                 let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
                 let combined =
                     (feedback && own.is_some()).then(|| Combined::new(sites.to_vec(), parameters.contexts()));
-                Kind::Mesh(Mesh { own, compressor, sites: hearing, places, combined })
+                ChannelKind::Mesh(MeshChannel { own, compressor, sites: hearing, places, combined })
             }
         };
         Ok(Self { kind, limiter, parameters, interval: setup.feedback_interval, seed: setup.seed })
@@ -220,7 +220,7 @@ impl Ends {
         let endpoint = endpoint(plan, parameters, seed);
         let back = Back::new(answers, parameters.contexts(), interval);
         let limiter = Limiter::new(parameters.contexts());
-        let kind = Kind::Pair { endpoint, back, lost: Lost::default() };
+        let kind = ChannelKind::Pair { endpoint, back, lost: Lost::default() };
         Self { kind, limiter, parameters, interval, seed }
     }
 
@@ -231,15 +231,15 @@ impl Ends {
 
     /// True if there is no compressor.
     pub(super) fn only_hears(&self) -> bool {
-        matches!(&self.kind, Kind::Mesh(Mesh { compressor: None, .. }))
+        matches!(&self.kind, ChannelKind::Mesh(MeshChannel { compressor: None, .. }))
     }
 
     /// True if units from this source are accepted.
     pub(super) fn knows(&self, from: Option<SiteId>) -> bool {
         match &self.kind {
             // A packaging may number peers, too; the caller has selected the channel by peer.
-            Kind::Pair { .. } => true,
-            Kind::Mesh(mesh) => mesh.place(from).is_some(),
+            ChannelKind::Pair { .. } => true,
+            ChannelKind::Mesh(mesh) => mesh.place(from).is_some(),
         }
     }
 
@@ -251,11 +251,11 @@ impl Ends {
     ) -> Result<Compressed, NotSent> {
         match &mut self.kind {
             // No feedback is piggybacked here: all of it was collected.
-            Kind::Pair { endpoint, .. } => {
+            ChannelKind::Pair { endpoint, .. } => {
                 let compressed = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
                 Ok(compressed)
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 let compressor = mesh.compressor.as_mut().ok_or(NotSent::OnlyHears)?;
                 let compressed = compressor.compress(now, packet, room).map_err(NotSent::Compress)?;
                 if let Some(combined) = &mut mesh.combined {
@@ -270,16 +270,18 @@ impl Ends {
     /// Starts a new datagram for the packets that follow.
     pub(super) fn begin_group(&mut self) {
         match &mut self.kind {
-            Kind::Pair { endpoint, .. } => endpoint.begin_group(),
-            Kind::Mesh(mesh) => mesh.compressor.iter_mut().for_each(|compressor| compressor.begin_group()),
+            ChannelKind::Pair { endpoint, .. } => endpoint.begin_group(),
+            ChannelKind::Mesh(mesh) => {
+                mesh.compressor.iter_mut().for_each(|compressor| compressor.begin_group())
+            }
         }
     }
 
     /// Records the units missing before the current datagram.
     pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         match &mut self.kind {
-            Kind::Pair { lost, .. } => lost.note(missing),
-            Kind::Mesh(mesh) => {
+            ChannelKind::Pair { lost, .. } => lost.note(missing),
+            ChannelKind::Mesh(mesh) => {
                 if let Some(hearing) = mesh.place(from).and_then(|place| mesh.sites.get_mut(place)) {
                     hearing.lost.note(missing);
                 }
@@ -300,13 +302,13 @@ impl Ends {
         let space = self.parameters.cids();
         let counters = &mut counters.feedback_sent;
         match &mut self.kind {
-            Kind::Pair { endpoint, back, lost } => {
+            ChannelKind::Pair { endpoint, back, lost } => {
                 let done = endpoint.receive(lost.arrival(now), packet, room);
                 lost.note_taken(&done);
                 back.collect(now, due, space, counters, |out| endpoint.poll_feedback(out));
                 done
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 let place = mesh.place(from).and_then(|place| mesh.sites.get_mut(place));
                 let Some(Hearing { decompressor, back, lost, .. }) = place else {
                     return Err(DecompressError::NothingYet);
@@ -345,8 +347,8 @@ impl Ends {
                 continue;
             }
             let told = match &mut self.kind {
-                Kind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
-                Kind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
+                ChannelKind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
+                ChannelKind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
                     // An element contains a CID but no compressor; without a destination it may be for any
                     // site.
                     (Some(combined), Some(compressor), Some(from)) if to.is_some() && to == mesh.own => {
@@ -363,24 +365,26 @@ impl Ends {
 
     fn no_way_back(&self) -> bool {
         match &self.kind {
-            Kind::Pair { back, .. } => !back.exists,
-            Kind::Mesh(mesh) => mesh.combined.is_none(),
+            ChannelKind::Pair { back, .. } => !back.exists,
+            ChannelKind::Mesh(mesh) => mesh.combined.is_none(),
         }
     }
 
     /// Returns feedback that can be sent in front of packets: that of a pair. In a mesh all sites would
     /// receive it.
-    pub(super) fn waiting_for_all(&mut self) -> Option<&mut Waiting> {
+    pub(super) fn waiting_for_all(&mut self) -> Option<&mut PendingElements> {
         match &mut self.kind {
-            Kind::Pair { back, .. } => Some(&mut back.waiting),
-            Kind::Mesh(_) => None,
+            ChannelKind::Pair { back, .. } => Some(&mut back.waiting),
+            ChannelKind::Mesh(_) => None,
         }
     }
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
         match &self.kind {
-            Kind::Pair { back, .. } => back.waiting.due(),
-            Kind::Mesh(mesh) => mesh.sites.iter().filter_map(|hearing| hearing.back.waiting.due()).min(),
+            ChannelKind::Pair { back, .. } => back.waiting.due(),
+            ChannelKind::Mesh(mesh) => {
+                mesh.sites.iter().filter_map(|hearing| hearing.back.waiting.due()).min()
+            }
         }
     }
 
@@ -392,8 +396,8 @@ impl Ends {
         sink: &mut dyn FnMut(Unit<'_>),
     ) {
         match &mut self.kind {
-            Kind::Pair { back, .. } => back.go_alone(now, most, None, counters, sink),
-            Kind::Mesh(mesh) => {
+            ChannelKind::Pair { back, .. } => back.go_alone(now, most, None, counters, sink),
+            ChannelKind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     hearing.back.go_alone(now, most, Some(hearing.site), counters, sink);
                 }
@@ -408,12 +412,12 @@ impl Ends {
         let contexts = self.parameters.contexts();
         self.limiter = Limiter::new(contexts);
         match &mut self.kind {
-            Kind::Pair { endpoint: old, back, lost } => {
+            ChannelKind::Pair { endpoint: old, back, lost } => {
                 *lost = Lost::default();
                 *old = endpoint(plan, self.parameters, self.seed);
                 *back = Back::new(back.exists, contexts, self.interval);
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     if from.is_none() || from == Some(hearing.site) {
                         hearing.lost = Lost::default();
@@ -433,15 +437,15 @@ impl Ends {
 
     pub(super) fn compressor(&self) -> Option<&Compressor<'static>> {
         match &self.kind {
-            Kind::Pair { endpoint, .. } => Some(&endpoint.compressor),
-            Kind::Mesh(mesh) => mesh.compressor.as_ref(),
+            ChannelKind::Pair { endpoint, .. } => Some(&endpoint.compressor),
+            ChannelKind::Mesh(mesh) => mesh.compressor.as_ref(),
         }
     }
 
     pub(super) fn decompressors(&self) -> impl Iterator<Item = (Option<SiteId>, &Decompressor<'static>)> {
         let (pair, mesh) = match &self.kind {
-            Kind::Pair { endpoint, .. } => (Some((None, &endpoint.decompressor)), &[][..]),
-            Kind::Mesh(mesh) => (None, &mesh.sites[..]),
+            ChannelKind::Pair { endpoint, .. } => (Some((None, &endpoint.decompressor)), &[][..]),
+            ChannelKind::Mesh(mesh) => (None, &mesh.sites[..]),
         };
         pair.into_iter().chain(mesh.iter().map(|hearing| (Some(hearing.site), &hearing.decompressor)))
     }

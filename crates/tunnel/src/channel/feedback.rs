@@ -11,7 +11,7 @@ pub(super) const ROOM: usize = 512;
 
 /// Pending elements, one after the other. Each contains its length (RFC 5795, section 5.2.4.1).
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingElements {
     octets: Vec<u8>,
     /// Time at which they are sent without a packet.
     due: Option<Instant>,
@@ -20,7 +20,7 @@ pub(super) struct Waiting {
     interval: Duration,
 }
 
-impl Waiting {
+impl PendingElements {
     /// Returns an empty queue. Feedback is sent at most once per interval.
     pub(super) fn new(interval: Duration) -> Self {
         Self { octets: Vec::with_capacity(ROOM), due: None, quiet_until: Instant::ZERO, interval }
@@ -140,8 +140,8 @@ impl Limiter {
         };
         // Invalid CIDs are rejected elsewhere.
         let Some(last) = self.last.get_mut(cid.index()) else { return true };
-        if let Some((at, said)) = *last
-            && strength <= said
+        if let Some((at, severity)) = *last
+            && strength <= severity
             && now.since(at) < NACK_INTERVAL
         {
             return false;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_waits_goes_in_packets_that_fit() {
-        let mut waiting = Waiting::new(Duration::ZERO);
+        let mut waiting = PendingElements::new(Duration::ZERO);
         let elements: [&[u8]; 4] =
             [&[0xF2, 1, 2], &[0xF1, 3], &[0xF0, 8, 1, 2, 3, 4, 5, 6, 7, 8], &[0xF3, 4, 5, 6]];
         for element in elements {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_refused() {
-        let mut waiting = Waiting::new(Duration::ZERO);
+        let mut waiting = PendingElements::new(Duration::ZERO);
         let taken = (0..1_000).filter(|_| waiting.push(&[0xF2, 1, 2], Instant::ZERO)).count();
         assert_eq!(taken, ROOM / 3);
         assert_eq!(waiting.go_alone(Instant::ZERO, 60, |packet| assert!(packet.len() <= 60)), 9);

@@ -19,26 +19,26 @@ const STALE: u32 = 1 << 12;
 #[derive(Debug)]
 pub(super) struct Combined {
     members: Vec<SiteId>,
-    contexts: Vec<Context>,
+    contexts: Vec<SentContext>,
     /// For each context, the feedback of each member.
-    said: Vec<Said>,
+    states: Vec<MemberFeedback>,
 }
 
 /// State of a CID at the sender.
 #[derive(Clone, Copy, Debug, Default)]
-struct Context {
+struct SentContext {
     profile: Option<ProfileId>,
     /// SN of the newest packet: its low 16 bits, extended by a count of wraparounds.
     newest: u32,
     /// SN of the first packet of the context.
     first: u32,
     /// Last feedback passed to the compressor.
-    told: Option<(u32, Option<Mode>)>,
+    passed: Option<(u32, Option<Mode>)>,
 }
 
 /// Feedback of a member on a context.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct MemberFeedback {
     /// Newest acknowledged SN, extended by wraparounds.
     acknowledged: Option<u32>,
     /// Mode that it requested last, protected by a CRC.
@@ -50,14 +50,14 @@ struct Said {
 
 impl Combined {
     pub(super) fn new(members: Vec<SiteId>, contexts: usize) -> Self {
-        let said = vec![Said::default(); members.len() * contexts];
-        Self { members, contexts: vec![Context::default(); contexts], said }
+        let states = vec![MemberFeedback::default(); members.len() * contexts];
+        Self { members, contexts: vec![SentContext::default(); contexts], states }
     }
 
     /// Forgets all feedback.
     pub(super) fn clear(&mut self) {
-        self.contexts.fill(Context::default());
-        self.said.fill(Said::default());
+        self.contexts.fill(SentContext::default());
+        self.states.fill(MemberFeedback::default());
     }
 
     /// Records a sent packet, and the SN of its context.
@@ -69,8 +69,8 @@ impl Combined {
         let begins = compressed.format.is_initialization() && !compressed.refresh && !(0..=1).contains(&step);
         if context.profile != Some(compressed.profile) || begins {
             let first = 1 << 16 | (sn & 0xFFFF);
-            *context = Context { profile: Some(compressed.profile), newest: first, first, told: None };
-            self.row(at).fill(Said::default());
+            *context = SentContext { profile: Some(compressed.profile), newest: first, first, passed: None };
+            self.row(at).fill(MemberFeedback::default());
             return;
         }
         context.newest = context.newest.wrapping_add_signed(step);
@@ -99,25 +99,25 @@ impl Combined {
         };
         let context = self.contexts.get(cid.index()).copied().ok_or(FeedbackError::UnknownCid(cid))?;
         let row = self.row(cid.index());
-        let Some(said) = row.get_mut(member) else { return Err(FeedbackError::UnknownCid(cid)) };
+        let Some(state) = row.get_mut(member) else { return Err(FeedbackError::UnknownCid(cid)) };
         if feedback.protected {
-            said.protected = true;
-            said.mode = feedback.mode.or(said.mode);
+            state.protected = true;
+            state.mode = feedback.mode.or(state.mode);
         }
         if feedback.loss.is_some() {
-            said.loss = feedback.loss;
+            state.loss = feedback.loss;
         }
         if feedback.ack != AckType::Ack {
-            said.acknowledged = None;
+            state.acknowledged = None;
             let mode = agreed(row);
-            return tell(now, Feedback { mode, ..feedback }, space, compressor);
+            return pass(now, Feedback { mode, ..feedback }, space, compressor);
         }
-        said.acknowledge(&feedback, &context);
-        self.tell_if_all(now, cid, space, compressor)
+        state.acknowledge(&feedback, &context);
+        self.pass_if_all(now, cid, space, compressor)
     }
 
     /// Passes the acknowledgment of all members to the compressor, if it is a newer one.
-    fn tell_if_all(
+    fn pass_if_all(
         &mut self,
         now: Instant,
         cid: Cid,
@@ -130,20 +130,20 @@ impl Combined {
         let sn = context.newest.wrapping_sub(back);
         let mode = agreed(row);
         let has_sn = context.profile != Some(ProfileId::Uncompressed);
-        if has_sn && context.told == Some((sn, mode)) {
+        if has_sn && context.passed == Some((sn, mode)) {
             return Ok(());
         }
-        let protected = row.iter().all(|said| said.protected);
+        let protected = row.iter().all(|state| state.protected);
         let mut feedback = Feedback { sn: sn & 0xFF, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
         match context.profile {
             // RFC 5795, section 5.4.5: FEEDBACK-1 is the only format. Each is used once.
-            Some(ProfileId::Uncompressed) => row.fill(Said::default()),
+            Some(ProfileId::Uncompressed) => row.fill(MemberFeedback::default()),
             Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
                 feedback.form = FeedbackForm::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
-                if row.iter().all(|said| said.loss.is_some()) {
-                    feedback.loss = row.iter_mut().filter_map(|said| said.loss.take()).max();
+                if row.iter().all(|state| state.loss.is_some()) {
+                    feedback.loss = row.iter_mut().filter_map(|state| state.loss.take()).max();
                 }
             }
             Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
@@ -155,21 +155,21 @@ impl Combined {
             }
         }
         if let Some(context) = self.contexts.get_mut(cid.index()) {
-            context.told = Some((sn, mode));
+            context.passed = Some((sn, mode));
         }
-        tell(now, feedback, space, compressor)
+        pass(now, feedback, space, compressor)
     }
 
-    fn row(&mut self, context: usize) -> &mut [Said] {
+    fn row(&mut self, context: usize) -> &mut [MemberFeedback] {
         let members = self.members.len();
-        self.said.get_mut(context * members..(context + 1) * members).unwrap_or_default()
+        self.states.get_mut(context * members..(context + 1) * members).unwrap_or_default()
     }
 }
 
-impl Said {
+impl MemberFeedback {
     /// Records the acknowledgment of the newest packet with these SN bits, unless the context has no such
     /// packet, or a newer one is acknowledged already.
-    fn acknowledge(&mut self, feedback: &Feedback, context: &Context) {
+    fn acknowledge(&mut self, feedback: &Feedback, context: &SentContext) {
         let bits = feedback.sn_bits.min(16);
         if bits == 0 {
             return;
@@ -194,10 +194,10 @@ impl Said {
 
 /// Distance from the newest packet to the oldest acknowledgment of all members; `None` if one is missing or
 /// stale.
-fn oldest(row: &[Said], context: &Context) -> Option<u32> {
+fn oldest(row: &[MemberFeedback], context: &SentContext) -> Option<u32> {
     let mut oldest = None;
-    for said in row {
-        let back = context.newest.wrapping_sub(said.acknowledged?);
+    for state in row {
+        let back = context.newest.wrapping_sub(state.acknowledged?);
         if back >= STALE {
             return None;
         }
@@ -207,12 +207,12 @@ fn oldest(row: &[Said], context: &Context) -> Option<u32> {
 }
 
 /// Returns the mode that all members request.
-fn agreed(row: &[Said]) -> Option<Mode> {
+fn agreed(row: &[MemberFeedback]) -> Option<Mode> {
     let mode = row.first()?.mode?;
-    row.iter().all(|said| said.mode == Some(mode)).then_some(mode)
+    row.iter().all(|state| state.mode == Some(mode)).then_some(mode)
 }
 
-fn tell(
+fn pass(
     now: Instant,
     feedback: Feedback,
     space: CidSpace,
@@ -237,7 +237,7 @@ mod tests {
     };
 
     /// A compressor with members that acknowledge as the test demands.
-    struct Sender {
+    struct TestSender {
         compressor: Compressor<'static>,
         combined: Combined,
         channel: Channel,
@@ -247,7 +247,7 @@ mod tests {
         SiteId::new(number).unwrap()
     }
 
-    impl Sender {
+    impl TestSender {
         fn new() -> Self {
             let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
             let config = CompressorConfig { seed: 5, ..CompressorConfig::new(channel) };
@@ -282,8 +282,8 @@ mod tests {
             self.say(from, ack).unwrap();
         }
 
-        fn told(&self) -> Option<(u32, Option<Mode>)> {
-            self.combined.contexts[0].told.map(|(sn, mode)| (sn & 0xFFFF, mode))
+        fn passed(&self) -> Option<(u32, Option<Mode>)> {
+            self.combined.contexts[0].passed.map(|(sn, mode)| (sn & 0xFFFF, mode))
         }
 
         fn state(&self) -> (&'static str, Mode) {
@@ -294,43 +294,43 @@ mod tests {
 
     #[test]
     fn the_compressor_is_told_what_all_have_acknowledged() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 3);
         sender.ack(2, sn, Mode::Optimistic);
         sender.ack(3, sn - 1, Mode::Optimistic);
         sender.ack(3, sn - 2, Mode::Optimistic);
-        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        assert_eq!((sender.passed(), sender.state()), (None, ("IR", Mode::Unidirectional)));
         sender.ack(4, sn, Mode::Unidirectional);
         // A late acknowledgment does not revert an earlier one.
-        assert_eq!(sender.told(), Some((sn - 1, None)));
+        assert_eq!(sender.passed(), Some((sn - 1, None)));
         assert_eq!(sender.state(), ("SO", Mode::Unidirectional));
         sender.ack(4, sn, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn - 1, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn - 1, Some(Mode::Optimistic))));
         assert_eq!(sender.state(), ("SO", Mode::Optimistic));
         let newer = sender.send(1, 10);
         sender.ack(3, newer, Mode::Optimistic);
         sender.ack(4, newer - 3, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn one_that_asks_for_everything_is_enough_and_has_to_acknowledge_anew() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3, 4] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         assert_eq!(sender.state(), ("SO", Mode::Optimistic));
-        let told = sender.told();
+        let passed = sender.passed();
         sender.say(3, Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) }).unwrap();
         let sn = sender.send(1, 1);
         assert_eq!(sender.state(), ("IR", Mode::Optimistic));
         for member in [2, 4] {
             sender.ack(member, sn, Mode::Optimistic);
         }
-        assert_eq!((sender.told(), sender.state().0), (told, "IR"));
+        assert_eq!((sender.passed(), sender.state().0), (passed, "IR"));
         sender.ack(3, sn, Mode::Optimistic);
-        assert_eq!((sender.told().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
+        assert_eq!((sender.passed().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
         // A NACK that requests another mode does not change that of the others.
         let nack = Feedback {
             mode: Some(Mode::Unidirectional),
@@ -343,46 +343,46 @@ mod tests {
 
     #[test]
     fn what_was_said_of_another_flow_does_not_count() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         let sn = sender.send(2, 2);
         sender.ack(4, sn, Mode::Optimistic);
-        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        assert_eq!((sender.passed(), sender.state()), (None, ("IR", Mode::Unidirectional)));
         // Nor an SN before the first one of the context.
         for member in [2, 3] {
             sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic);
         }
-        assert_eq!(sender.told(), None);
+        assert_eq!(sender.passed(), None);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn an_old_acknowledgment_grows_stale() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         let newer = sender.send(1, 4_095);
         sender.ack(4, newer, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
         let newest = sender.send(1, 70_000);
         sender.ack(4, newest, Mode::Optimistic);
         sender.ack(3, newest, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
         sender.ack(2, newest, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((newest & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((newest & 0xFFFF, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn a_stranger_is_not_heard() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         sender.send(1, 1);
         let nack = Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) };
         assert_eq!(sender.say(9, nack), Err(FeedbackError::Malformed));

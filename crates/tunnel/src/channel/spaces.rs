@@ -13,7 +13,7 @@ use thinair_rohc::cid::Cid;
 use thinair_rohc::{Channel as Parameters, CidSpace, Compressed, Instant};
 
 use super::counters::Counters;
-use super::ends::Ends;
+use super::ends::ChannelEnds;
 use super::{NotSent, Setup, SetupError};
 use crate::plan::ChannelPlan;
 use crate::seal::Missing;
@@ -48,9 +48,9 @@ pub struct Cids {
 #[derive(Debug)]
 pub(super) struct Spaces {
     /// The only channel, or the one with small CIDs.
-    first: Ends,
+    first: ChannelEnds,
     /// Channel with large CIDs; `None` until either end uses it.
-    large: Option<Box<Ends>>,
+    large: Option<Box<ChannelEnds>>,
     choice: Option<Choice>,
     cids: Cids,
 }
@@ -107,7 +107,7 @@ impl Uses {
 impl Spaces {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
         let plan = setup.plan;
-        let first = Ends::new(setup)?;
+        let first = ChannelEnds::new(setup)?;
         let choice = match plan.large_max_cid {
             None => None,
             Some(max_cid) => {
@@ -132,7 +132,7 @@ impl Spaces {
     }
 
     /// Returns the channel used for sending.
-    pub(super) fn sending(&mut self) -> &mut Ends {
+    pub(super) fn sending(&mut self) -> &mut ChannelEnds {
         match &mut self.large {
             Some(large) if self.choice.is_some() && self.cids.sent == CidSpace::Large => large,
             _ => &mut self.first,
@@ -154,11 +154,11 @@ impl Spaces {
 
     /// Returns the channel of a unit; `None` if there is no such channel. The channel with large CIDs is
     /// created at its first use.
-    pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut Ends> {
+    pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut ChannelEnds> {
         if large { self.large(plan) } else { Some(&mut self.first) }
     }
 
-    fn large(&mut self, plan: &ChannelPlan) -> Option<&mut Ends> {
+    fn large(&mut self, plan: &ChannelPlan) -> Option<&mut ChannelEnds> {
         let parameters = self.choice.as_ref()?.parameters;
         let first = &self.first;
         Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(plan, parameters))))
@@ -205,7 +205,7 @@ impl Spaces {
     }
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
-        self.all().filter_map(Ends::poll_at).min()
+        self.all().filter_map(ChannelEnds::poll_at).min()
     }
 
     pub(super) fn poll(
@@ -236,7 +236,7 @@ impl Spaces {
     }
 
     /// Returns the existing channels.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Ends> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &ChannelEnds> {
         std::iter::once(&self.first).chain(self.large.as_deref())
     }
 }

@@ -133,9 +133,9 @@ fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
         let sends = [own, others].contains(&Some(*id));
         let (a, b) = (mine.get(id), theirs.get(id));
         if a != b && (sends || (a.is_some() && b.is_some())) {
-            let told = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
+            let setting = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
             let what = format!("site {}", id.number());
-            found.push(Disagreement { what, here: told(a), there: told(b) });
+            found.push(Disagreement { what, here: setting(a), there: setting(b) });
         }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use thinair_ule::{Npa, Pid};
 
-use super::settings::{Section, Settings};
-use super::told::{ConfigError, Told};
-use super::url::{self, Scheme, Url};
+use super::setting::{ConfigError, ConfiguredValue};
+use super::settings::{Settings, SettingsSection};
+use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
 use crate::plan::{Carrier, Framing, Packaging, Security};
 
@@ -29,8 +29,8 @@ const UDP_HEADER: usize = 8;
 const TS_PACKET: usize = 188;
 
 /// The carrier, and the other end according to its URL.
-pub(super) struct Carried {
-    pub(super) scheme: Scheme,
+pub(super) struct CarrierSettings {
+    pub(super) scheme: CarrierScheme,
     pub(super) carrier: Carrier,
     /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
@@ -38,10 +38,10 @@ pub(super) struct Carried {
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
-    pub(super) url: Told,
+    pub(super) url: ConfiguredValue,
 }
 
-impl Carried {
+impl CarrierSettings {
     /// True if packets are sent in one direction only and cannot be answered.
     pub(super) fn is_one_way(&self) -> bool {
         matches!(self.carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
@@ -74,9 +74,9 @@ impl Carried {
 }
 
 /// Returns the scheme of the carrier, before other settings are read.
-pub(super) fn scheme(settings: &Settings) -> Result<Scheme, ConfigError> {
+pub(super) fn scheme(settings: &Settings) -> Result<CarrierScheme, ConfigError> {
     let section = settings.section("carrier");
-    let url = section.told("url").ok_or_else(missing)?;
+    let url = section.setting("url").ok_or_else(missing)?;
     url.read(|text| url::parse(text).map(|url| url.scheme))
 }
 
@@ -90,13 +90,13 @@ pub(super) fn carried(
     settings: &Settings,
     security: &Security,
     surroundings: &Surroundings<'_>,
-) -> Result<Carried, ConfigError> {
+) -> Result<CarrierSettings, ConfigError> {
     let section = settings.section("carrier");
-    let told = section.told("url").ok_or_else(missing)?.clone();
-    let text = told.text()?;
-    let url = url::parse(text).map_err(|wrong| told.error(format!("is \"{text}\": it {wrong}")))?;
-    let section = url.merge(&told, &section)?;
-    let mut carried = Carried {
+    let setting = section.setting("url").ok_or_else(missing)?.clone();
+    let text = setting.text()?;
+    let url = url::parse(text).map_err(|wrong| setting.error(format!("is \"{text}\": it {wrong}")))?;
+    let section = url.merge(&setting, &section)?;
+    let mut carried = CarrierSettings {
         scheme: url.scheme,
         // Placeholder, replaced below.
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
@@ -104,16 +104,16 @@ pub(super) fn carried(
         keepalive: section.read("keepalive", positive)?,
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
-        url: told.clone(),
+        url: setting.clone(),
     };
     carried.carrier = match url.scheme {
-        Scheme::Udp | Scheme::UleUdp | Scheme::GseUdp => {
-            let ends = ends(&url, &told, &section, surroundings)?;
+        CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp => {
+            let ends = ends(&url, &setting, &section, surroundings)?;
             carried.to = ends.to;
             udp(&url, &section, &ends, security)?
         }
-        Scheme::Serial | Scheme::SerialRaw => serial(&url, &told, &section)?,
-        Scheme::UleFile => file(&url, &told, &section)?,
+        CarrierScheme::Serial | CarrierScheme::SerialRaw => serial(&url, &setting, &section)?,
+        CarrierScheme::UleFile => file(&url, &setting, &section)?,
     };
     Ok(carried)
 }
@@ -126,7 +126,7 @@ pub(super) fn host(text: &str) -> Option<(String, u16)> {
 }
 
 /// The two ends of a UDP carrier.
-struct Ends {
+struct UdpEnds {
     to: Option<SocketAddr>,
     listen: SocketAddr,
     group: Option<(IpAddr, Option<String>)>,
@@ -134,20 +134,20 @@ struct Ends {
 
 fn ends(
     url: &Url<'_>,
-    told: &Told,
-    section: &Section,
+    setting: &ConfiguredValue,
+    section: &SettingsSection,
     surroundings: &Surroundings<'_>,
-) -> Result<Ends, ConfigError> {
+) -> Result<UdpEnds, ConfigError> {
     let rest = url.rest.strip_suffix('/').unwrap_or(url.rest);
-    let listen_told = section.told("listen");
-    let listen = match listen_told {
+    let listen_setting = section.setting("listen");
+    let listen = match listen_setting {
         Some(listen) => Some(address(listen, listen.text()?, surroundings)?),
         None => None,
     };
-    let to = if rest.is_empty() { None } else { Some(address(told, rest, surroundings)?) };
+    let to = if rest.is_empty() { None } else { Some(address(setting, rest, surroundings)?) };
     let (to, listen) = match (to, listen) {
         (None, None) => {
-            return Err(told.error(
+            return Err(setting.error(
                 "has neither the address of the other end nor a port to listen on; write udp://HOST:PORT, or \
                  udp://:PORT to wait there for the other end",
             ));
@@ -155,17 +155,17 @@ fn ends(
         // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
         (Some(here), Some(_)) if here.ip().is_unspecified() => {
-            return Err(told.error(format!(
+            return Err(setting.error(format!(
                 "sets the port to listen on, and so does {}; remove one",
-                listen_told.map(|told| told.place.to_string()).unwrap_or_default()
+                listen_setting.map(|setting| setting.place.to_string()).unwrap_or_default()
             )));
         }
         (Some(to), None) => (Some(to), default_listen(to)),
         (to, Some(listen)) => (to, listen),
     };
-    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&told.place))) {
+    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&setting.place))) {
         if to.port() == 0 {
-            return Err(told.error("has port 0, which cannot be a destination; give 1 to 65535"));
+            return Err(setting.error("has port 0, which cannot be a destination; give 1 to 65535"));
         }
         if to.is_ipv4() != listen.is_ipv4() {
             return Err(ConfigError::at(
@@ -182,21 +182,22 @@ fn ends(
     }
     let group = to.map(|to| to.ip()).filter(IpAddr::is_multicast);
     for key in ["iface", "ttl"] {
-        if let (None, Some(option)) = (group, section.told(key)) {
+        if let (None, Some(option)) = (group, section.setting(key)) {
             return Err(option.error("applies to multicast groups only; remove it"));
         }
     }
     let iface = section.read("iface", super::inside::name_of_interface)?;
-    Ok(Ends { to, listen, group: group.map(|group| (group, iface)) })
+    Ok(UdpEnds { to, listen, group: group.map(|group| (group, iface)) })
 }
 
 /// Parses an address, or resolves a host name.
 pub(super) fn address(
-    told: &Told,
+    setting: &ConfiguredValue,
     text: &str,
     surroundings: &Surroundings<'_>,
 ) -> Result<SocketAddr, ConfigError> {
-    let wrong = |what: String| told.error(format!("is \"{}\": {what}", told.text().unwrap_or_default()));
+    let wrong =
+        |what: String| setting.error(format!("is \"{}\": {what}", setting.text().unwrap_or_default()));
     let (host, port) = url::host_and_port(text).map_err(wrong)?;
     if host.is_empty() {
         return Ok(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port));
@@ -205,8 +206,8 @@ pub(super) fn address(
         return Ok(SocketAddr::new(address, port));
     }
     let found = (surroundings.resolve)(host, port)
-        .map_err(|error| told.error(format!("cannot resolve {host}: {error}")).passing())?;
-    found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
+        .map_err(|error| setting.error(format!("cannot resolve {host}: {error}")).passing())?;
+    found.first().copied().ok_or_else(|| setting.error(format!("{host} has no address")).passing())
 }
 
 /// Default local address: the port of the other end on every address; for a multicast group the group itself,
@@ -224,12 +225,17 @@ fn default_listen(to: SocketAddr) -> SocketAddr {
     }
 }
 
-fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Result<Carrier, ConfigError> {
+fn udp(
+    url: &Url<'_>,
+    section: &SettingsSection,
+    ends: &UdpEnds,
+    security: &Security,
+) -> Result<Carrier, ConfigError> {
     let least = if ends.listen.is_ipv4() { 576 } else { 1_280 };
     let mtu = section.read("mtu", words::number(least..=u16::MAX))?.unwrap_or(DEFAULT_MTU);
     let rtp = section.is_true("rtp")?;
     let packaging = match url.scheme {
-        Scheme::UleUdp => {
+        CarrierScheme::UleUdp => {
             let ip = if ends.listen.is_ipv4() { 20 } else { 40 };
             let seal = match security {
                 Security::Key { suite, .. } => SEAL_HEADER + suite.tag(),
@@ -238,7 +244,8 @@ fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Re
             let around = ip + UDP_HEADER + if rtp { RTP_HEADER } else { 0 } + seal;
             let fit = usize::from(mtu).saturating_sub(around) / TS_PACKET;
             let asked = section.read("ts", words::number(1_u8..=7))?;
-            if let (Some(asked), Some(place)) = (asked.filter(|n| usize::from(*n) > fit), section.told("ts"))
+            if let (Some(asked), Some(place)) =
+                (asked.filter(|n| usize::from(*n) > fit), section.setting("ts"))
             {
                 return Err(place.error(format!(
                     "{asked} TS Packets need {} octets with their overhead, and the MTU of the carrier is \
@@ -248,14 +255,16 @@ fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Re
             }
             ts(section, asked.unwrap_or(fit.min(7) as u8))?
         }
-        Scheme::GseUdp => Packaging::Gse { flush: flush(section)?, npa: npa(section)? },
-        Scheme::Udp | Scheme::UleFile | Scheme::Serial | Scheme::SerialRaw => Packaging::Packed,
+        CarrierScheme::GseUdp => Packaging::Gse { flush: flush(section)?, npa: npa(section)? },
+        CarrierScheme::Udp | CarrierScheme::UleFile | CarrierScheme::Serial | CarrierScheme::SerialRaw => {
+            Packaging::Packed
+        }
     };
     let ttl = section.read("ttl", words::number(1_u8..=255))?.unwrap_or(1);
     Ok(Carrier::Udp { packaging, listen: ends.listen, group: ends.group.clone(), ttl, mtu, rtp })
 }
 
-fn ts(section: &Section, per_datagram: u8) -> Result<Packaging, ConfigError> {
+fn ts(section: &SettingsSection, per_datagram: u8) -> Result<Packaging, ConfigError> {
     let default = Pid::new(DEFAULT_PID).unwrap_or(Pid::NULL);
     Ok(Packaging::Ts {
         pid: section.read("pid", pid)?.unwrap_or(default),
@@ -267,11 +276,11 @@ fn ts(section: &Section, per_datagram: u8) -> Result<Packaging, ConfigError> {
     })
 }
 
-fn flush(section: &Section) -> Result<Duration, ConfigError> {
+fn flush(section: &SettingsSection) -> Result<Duration, ConfigError> {
     Ok(section.read("flush", words::span)?.unwrap_or(Duration::ZERO))
 }
 
-fn npa(section: &Section) -> Result<Option<Npa>, ConfigError> {
+fn npa(section: &SettingsSection) -> Result<Option<Npa>, ConfigError> {
     section.read("npa", unicast_npa)
 }
 
@@ -299,21 +308,25 @@ pub(super) fn positive(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
 }
 
-fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn serial(
+    url: &Url<'_>,
+    setting: &ConfiguredValue,
+    section: &SettingsSection,
+) -> Result<Carrier, ConfigError> {
     if url.rest.is_empty() {
-        return Err(told.error("names no device; write it as in serial:///dev/ttyUSB0"));
+        return Err(setting.error("names no device; write it as in serial:///dev/ttyUSB0"));
     }
-    let crc = url.scheme == Scheme::Serial;
+    let crc = url.scheme == CarrierScheme::Serial;
     let framing =
         section.read("framing", words::word(&[("cobs", Framing::Cobs), ("slip", Framing::Slip)]))?;
     let speed = section.read("speed", words::rate)?;
     let speed = speed.map(u32::try_from).transpose();
     let speed = speed.map_err(|_| {
-        let place = section.place_of("speed").unwrap_or(&told.place);
+        let place = section.place_of("speed").unwrap_or(&setting.place);
         ConfigError::at(place, "exceeds the range of a serial line")
     })?;
     Ok(Carrier::Serial {
-        path: told.place.path(url.rest),
+        path: setting.place.path(url.rest),
         speed,
         framing: framing.unwrap_or(if crc { Framing::Cobs } else { Framing::Slip }),
         crc,
@@ -321,11 +334,11 @@ fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Conf
     })
 }
 
-fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn file(url: &Url<'_>, setting: &ConfiguredValue, section: &SettingsSection) -> Result<Carrier, ConfigError> {
     let (from, to) = (section.path("from")?, section.path("to")?);
     let (from, to) = match (url.rest, from, to) {
         ("", None, None) => {
-            return Err(told.error(
+            return Err(setting.error(
                 "names no file; write ule+file://?to=FILE to send, ?from=FILE to receive, or both; - is standard \
                  output or input",
             ));
@@ -333,17 +346,19 @@ fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Config
         ("", from, to) => (from, to),
         ("-", None, None) => (Some("-".into()), Some("-".into())),
         (path, None, None) => {
-            return Err(told.error(format!(
+            return Err(setting.error(format!(
                 "has no direction; write ule+file://?to={path} to send, or ?from={path} to receive"
             )));
         }
         (path, ..) => {
-            return Err(told.error(format!("contains {path} in addition to `from` or `to`; remove {path}")));
+            return Err(
+                setting.error(format!("contains {path} in addition to `from` or `to`; remove {path}"))
+            );
         }
     };
     let is_same = from.is_some() && from == to;
     if is_same && from.as_ref().is_some_and(|path| path.as_os_str() != "-") {
-        return Err(told.error("has the same file as input and output; give two different ones"));
+        return Err(setting.error("has the same file as input and output; give two different ones"));
     }
     Ok(Carrier::File { packaging: ts(section, 1)?, from, to })
 }

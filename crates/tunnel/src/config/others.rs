@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use thinair_ule::Pid;
 
-use super::carrier::{self, Carried};
-use super::settings::{Section, Settings};
-use super::told::{ConfigError, Place, Told};
+use super::carrier::{self, CarrierSettings};
+use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
+use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
 use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
@@ -23,7 +23,7 @@ pub(super) fn has_feedback(settings: &Settings) -> Result<bool, ConfigError> {
 
 pub(super) fn others(
     settings: &Settings,
-    carried: &mut Carried,
+    carried: &mut CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Others, ConfigError> {
@@ -31,17 +31,14 @@ pub(super) fn others(
         return peers(settings, carried, security, surroundings).map(Others::Peers);
     }
     if let Some(peer) = settings.sections("peer").first().and_then(|peer| peer.place.as_ref()) {
-        return Err(ConfigError::at(
-            peer,
-            "[[peer]] and [mesh] exclude each other; remove one of them",
-        ));
+        return Err(ConfigError::at(peer, "[[peer]] and [mesh] exclude each other; remove one of them"));
     }
     mesh(settings, carried, security, surroundings).map(Others::Mesh)
 }
 
 fn peers(
     settings: &Settings,
-    carried: &Carried,
+    carried: &CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<Peer>, ConfigError> {
@@ -110,37 +107,37 @@ fn peers(
 }
 
 fn peer(
-    section: &Section,
+    section: &SettingsSection,
     number: usize,
-    carried: &Carried,
+    carried: &CarrierSettings,
     surroundings: &Surroundings<'_>,
 ) -> Result<Peer, ConfigError> {
     for key in ["address", "keepalive"] {
-        if let (false, Some(told)) = (carried.scheme.is_udp(), section.told(key)) {
-            return Err(told.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
+        if let (false, Some(setting)) = (carried.scheme.is_udp(), section.setting(key)) {
+            return Err(setting.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
         }
     }
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs apply to transport streams only; remove it"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
-    let address = match section.told("address") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let address = match section.setting("address") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => None,
     };
     let is_none = |address: SocketAddr| {
         address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0
     };
-    if let (Some(told), true) = (section.told("address"), address.is_some_and(is_none)) {
-        return Err(told.error("is not the address of a peer; give the address and port of one host"));
+    if let (Some(setting), true) = (section.setting("address"), address.is_some_and(is_none)) {
+        return Err(setting.error("is not the address of a peer; give the address and port of one host"));
     }
     let own = section.read("keepalive", carrier::positive)?;
-    let text = section.told("address").map(Told::text).transpose()?;
+    let text = section.setting("address").map(ConfiguredValue::text).transpose()?;
     Ok(Peer {
         host: text.and_then(carrier::host),
         name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
         address,
         allowed: section.read_all("allowed", words::network)?,
-        key: section.told("key").map(security::key_path).transpose()?,
+        key: section.setting("key").map(security::key_path).transpose()?,
         keepalive: own.or(carried.keepalive),
         pid: section.read("pid", carrier::pid)?,
     })
@@ -155,7 +152,11 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Assigns PIDs to peers. In a multicast group all receive both directions, so the PIDs must differ.
-fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) -> Result<(), ConfigError> {
+fn pids_of_peers(
+    peers: &mut [Peer],
+    sections: &[SettingsSection],
+    carried: &CarrierSettings,
+) -> Result<(), ConfigError> {
     let url = &carried.url;
     let own = own_pid(carried);
     if carried.is_multicast() && (carried.pid.is_none() || carried.peer_pid.is_none()) && sections.is_empty()
@@ -178,7 +179,7 @@ fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) ->
     Ok(())
 }
 
-fn own_pid(carried: &Carried) -> Option<Pid> {
+fn own_pid(carried: &CarrierSettings) -> Option<Pid> {
     match &carried.carrier {
         crate::plan::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
         | crate::plan::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
@@ -187,7 +188,12 @@ fn own_pid(carried: &Carried) -> Option<Pid> {
 }
 
 /// Checks the requirements of several peers: each packet must be assignable to one of them.
-fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool) -> Result<(), ConfigError> {
+fn several(
+    peers: &[Peer],
+    sections: &[SettingsSection],
+    carried: &CarrierSettings,
+    is_key: bool,
+) -> Result<(), ConfigError> {
     let place = |number: usize, key: &str| {
         let place = sections.get(number).and_then(|section| section.place_of(key));
         place.unwrap_or(&carried.url.place).clone()
@@ -253,7 +259,7 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
 
 fn mesh(
     settings: &Settings,
-    carried: &mut Carried,
+    carried: &mut CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Mesh, ConfigError> {
@@ -272,8 +278,8 @@ fn mesh(
         return Err(ConfigError::at(&place, "a serial line supports a single peer; remove [mesh]"));
     }
     let own = section.read("own", site_id)?;
-    let to = match section.told("to") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let to = match section.setting("to") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => carried.to,
     };
     let feedback = section.is_true("feedback")?;
@@ -290,10 +296,7 @@ fn mesh(
         ));
     }
     if feedback && carried.is_one_way() {
-        return Err(ConfigError::at(
-            &at("feedback"),
-            "files allow no feedback; remove `feedback`",
-        ));
+        return Err(ConfigError::at(&at("feedback"), "files allow no feedback; remove `feedback`"));
     }
 
     let mut sites = Vec::new();
@@ -317,7 +320,7 @@ fn mesh(
         }
         let own_pid = own_pid(carried).filter(|_| sends);
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid == own_pid) {
-            let at: &Place = section.place_of("pid").unwrap_or(&place);
+            let at: &SettingPlace = section.place_of("pid").unwrap_or(&place);
             let what = format!(
                 "\"{}\" has the PID of this site; give this one a `pid` in its [[site]], or in [carrier]",
                 site.name
@@ -333,11 +336,11 @@ fn mesh(
 
 /// Checks the requirements of a mesh whose datagrams have no header with sender and destination.
 fn open_mesh(
-    carried: &Carried,
-    sites: &[(Site, &Section)],
+    carried: &CarrierSettings,
+    sites: &[(Site, &SettingsSection)],
     mine: Option<&Site>,
     feedback: bool,
-    place: &Place,
+    place: &SettingPlace,
 ) -> Result<(), ConfigError> {
     if !carried.scheme.is_ts() && sites.len() > 1 {
         return Err(ConfigError::at(
@@ -357,7 +360,7 @@ fn open_mesh(
     Ok(())
 }
 
-fn has_npa(carried: &Carried) -> bool {
+fn has_npa(carried: &CarrierSettings) -> bool {
     match &carried.carrier {
         crate::plan::Carrier::Udp { packaging, .. } | crate::plan::Carrier::File { packaging, .. } => {
             matches!(packaging, Packaging::Ts { npa: Some(_), .. } | Packaging::Gse { npa: Some(_), .. })
@@ -371,13 +374,13 @@ fn site_id(text: &str) -> Result<SiteId, String> {
     SiteId::new(number).ok_or_else(|| "give a number from 1 to 255".to_owned())
 }
 
-fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
+fn site(section: &SettingsSection, carried: &CarrierSettings) -> Result<Site, ConfigError> {
     let Some(id) = section.read("id", site_id)? else {
         let what = "has no `id`; give each site a number from 1 to 255";
         return Err(ConfigError::maybe_at(section.place.as_ref(), what));
     };
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs apply to transport streams only; remove it"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
     Ok(Site {
         id,
@@ -389,7 +392,7 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
 }
 
 /// Checks that sites differ in the values that identify them.
-fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
+fn distinct(sites: &[(Site, &SettingsSection)]) -> Result<(), ConfigError> {
     for (number, (site, section)) in sites.iter().enumerate() {
         for (earlier, other) in sites.iter().take(number) {
             let same = [

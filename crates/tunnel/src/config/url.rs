@@ -2,12 +2,12 @@
 //! `[carrier]`. No characters are escaped.
 
 use super::keys;
-use super::settings::Section;
-use super::told::{ConfigError, Told, Value};
+use super::setting::{ConfigError, ConfiguredValue, SettingValue};
+use super::settings::SettingsSection;
 
 /// Carrier and packaging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum CarrierScheme {
     Udp,
     UleUdp,
     GseUdp,
@@ -16,16 +16,16 @@ pub(super) enum Scheme {
     SerialRaw,
 }
 
-const SCHEMES: [(&str, Scheme); 6] = [
-    ("udp", Scheme::Udp),
-    ("ule+udp", Scheme::UleUdp),
-    ("gse+udp", Scheme::GseUdp),
-    ("ule+file", Scheme::UleFile),
-    ("serial", Scheme::Serial),
-    ("serial+raw", Scheme::SerialRaw),
+const SCHEMES: [(&str, CarrierScheme); 6] = [
+    ("udp", CarrierScheme::Udp),
+    ("ule+udp", CarrierScheme::UleUdp),
+    ("gse+udp", CarrierScheme::GseUdp),
+    ("ule+file", CarrierScheme::UleFile),
+    ("serial", CarrierScheme::Serial),
+    ("serial+raw", CarrierScheme::SerialRaw),
 ];
 
-impl Scheme {
+impl CarrierScheme {
     pub(super) fn name(self) -> &'static str {
         SCHEMES.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| *name)
     }
@@ -68,7 +68,7 @@ impl Scheme {
 
     /// Returns the carriers that have a key of `[carrier]`.
     fn of_key(key: &str) -> &'static [Self] {
-        use Scheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
+        use CarrierScheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
         match key {
             "listen" | "keepalive" | "iface" | "ttl" => &[Udp, UleUdp, GseUdp],
             "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],
@@ -86,7 +86,7 @@ impl Scheme {
 /// A parsed URL.
 #[derive(Debug)]
 pub(super) struct Url<'u> {
-    pub(super) scheme: Scheme,
+    pub(super) scheme: CarrierScheme,
     /// Text between `://` and `?`.
     pub(super) rest: &'u str,
     options: Vec<(&'u str, Option<&'u str>)>,
@@ -110,22 +110,26 @@ pub(super) fn parse(text: &str) -> Result<Url<'_>, String> {
 
 impl Url<'_> {
     /// Merges `[carrier]` and the options of the URL. Arguments override files.
-    pub(super) fn merge(&self, told: &Told, section: &Section) -> Result<Section, ConfigError> {
+    pub(super) fn merge(
+        &self,
+        setting: &ConfiguredValue,
+        section: &SettingsSection,
+    ) -> Result<SettingsSection, ConfigError> {
         let mut merged = section.clone();
         for &(name, value) in &self.options {
-            let place = told.place.with(format!("option `{name}` of {}", told.place.what));
+            let place = setting.place.with(format!("option `{name}` of {}", setting.place.what));
             let key = name.replace('-', "_");
             let known = keys::section("carrier").filter(|_| keys::is_option(&key));
             let Some((key, _)) = known.and_then(|section| section.key(&key)) else {
                 return Err(ConfigError::at(&place, self.scheme.unknown_option(name)));
             };
             let value = value.unwrap_or("true");
-            let option = Told { value: Value::One(value.to_owned()), place };
-            let Some(other) = merged.told(key) else {
+            let option = ConfiguredValue { value: SettingValue::One(value.to_owned()), place };
+            let Some(other) = merged.setting(key) else {
                 merged.insert(key, option);
                 continue;
             };
-            match (&other.place.file, &told.place.file) {
+            match (&other.place.file, &setting.place.file) {
                 (None, Some(_)) => {}
                 (Some(_), None) => merged.insert(key, option),
                 _ => {
@@ -133,12 +137,12 @@ impl Url<'_> {
                 }
             }
         }
-        for (key, told) in merged.iter() {
-            let schemes = Scheme::of_key(key);
+        for (key, setting) in merged.iter() {
+            let schemes = CarrierScheme::of_key(key);
             if !schemes.contains(&self.scheme) {
                 let names: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name())).collect();
                 let (names, own) = (names.join(", "), self.scheme.name());
-                return Err(told.error(format!("is for {names}, and the carrier is {own}://; remove it")));
+                return Err(setting.error(format!("is for {names}, and the carrier is {own}://; remove it")));
             }
         }
         Ok(merged)

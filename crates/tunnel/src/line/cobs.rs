@@ -5,7 +5,7 @@
 //! zero, followed by a zero; 255 means 254 octets without a following zero. The zero of the last block is
 //! omitted. A frame thus contains no zeros, and is delimited by one.
 
-use super::State;
+use super::FramePosition;
 
 /// Delimiter of frames.
 pub(super) const LIMIT: u8 = 0;
@@ -39,21 +39,21 @@ pub(super) fn encode(limit_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
 }
 
 /// Decodes an octet that is not zero: returns the next state, and the decoded octet.
-pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+pub(super) const fn step(state: FramePosition, octet: u8) -> Result<(FramePosition, Option<u8>), u8> {
     Ok(match state {
-        State::Skipping | State::Escaped => (State::Skipping, None),
-        State::Block { left: 1, zero } => (State::BlockEnd { zero }, Some(octet)),
-        State::Block { left, zero } => (State::Block { left: left - 1, zero }, Some(octet)),
-        State::Start | State::Octet => (block(octet), None),
-        State::BlockEnd { zero } => (block(octet), if zero { Some(0) } else { None }),
+        FramePosition::Skipping | FramePosition::Escaped => (FramePosition::Skipping, None),
+        FramePosition::Block { left: 1, zero } => (FramePosition::BlockEnd { zero }, Some(octet)),
+        FramePosition::Block { left, zero } => (FramePosition::Block { left: left - 1, zero }, Some(octet)),
+        FramePosition::Start | FramePosition::Octet => (block(octet), None),
+        FramePosition::BlockEnd { zero } => (block(octet), if zero { Some(0) } else { None }),
     })
 }
 
 /// Returns the block that a code begins.
-const fn block(code: u8) -> State {
+const fn block(code: u8) -> FramePosition {
     let zero = code < u8::MAX;
     match code {
-        0 | 1 => State::BlockEnd { zero },
-        code => State::Block { left: code - 1, zero },
+        0 | 1 => FramePosition::BlockEnd { zero },
+        code => FramePosition::Block { left: code - 1, zero },
     }
 }

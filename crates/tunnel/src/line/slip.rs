@@ -1,6 +1,6 @@
 //! SLIP (RFC 1055).
 
-use super::State;
+use super::FramePosition;
 
 /// Delimiter of frames.
 pub(super) const END: u8 = 0xC0;
@@ -31,13 +31,13 @@ pub(super) fn encode(end_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
 
 /// Decodes an octet that is not END: returns the next state, and the decoded octet, or the octet as an error
 /// if it is invalid here. RFC 1055 would keep such an octet in the packet.
-pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+pub(super) const fn step(state: FramePosition, octet: u8) -> Result<(FramePosition, Option<u8>), u8> {
     match (state, octet) {
-        (State::Skipping, _) => Ok((State::Skipping, None)),
-        (State::Escaped, ESC_END) => Ok((State::Octet, Some(END))),
-        (State::Escaped, ESC_ESC) => Ok((State::Octet, Some(ESC))),
-        (State::Escaped, octet) => Err(octet),
-        (_, ESC) => Ok((State::Escaped, None)),
-        (_, octet) => Ok((State::Octet, Some(octet))),
+        (FramePosition::Skipping, _) => Ok((FramePosition::Skipping, None)),
+        (FramePosition::Escaped, ESC_END) => Ok((FramePosition::Octet, Some(END))),
+        (FramePosition::Escaped, ESC_ESC) => Ok((FramePosition::Octet, Some(ESC))),
+        (FramePosition::Escaped, octet) => Err(octet),
+        (_, ESC) => Ok((FramePosition::Escaped, None)),
+        (_, octet) => Ok((FramePosition::Octet, Some(octet))),
     }
 }

@@ -24,17 +24,17 @@ const EVERY: Duration = Duration::from_millis(500);
 /// daemon.
 #[derive(Clone, Default)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFeed>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedFeed {
+    state: Mutex<FeedState>,
     wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
-struct State {
+struct FeedState {
     newest: Option<(Instant, Arc<Status>)>,
     looked: Option<Instant>,
 }
@@ -47,7 +47,7 @@ impl Feed {
 
     /// Returns an empty feed with a function that wakes the daemon, which is called in another thread.
     pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { shared: Arc::new(Shared { state: Mutex::default(), wake: Some(Box::new(wake)) }) }
+        Self { shared: Arc::new(SharedFeed { state: Mutex::default(), wake: Some(Box::new(wake)) }) }
     }
 
     /// True if a status is requested now.
@@ -87,7 +87,7 @@ impl Feed {
         fresh
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         // A panic cannot leave partial changes behind.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -27,7 +27,7 @@ pub(super) struct Few {
 }
 
 /// A connection with its permit.
-pub(super) struct Connection {
+pub(super) struct LimitedConnection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
@@ -40,15 +40,15 @@ impl Few {
 }
 
 impl Listener for Few {
-    type Io = Connection;
+    type Io = LimitedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, idle: Box::pin(sleep(IDLE)), _place: place }, address)
+        (LimitedConnection { stream, idle: Box::pin(sleep(IDLE)), _place: place }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -56,7 +56,7 @@ impl Listener for Few {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for LimitedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

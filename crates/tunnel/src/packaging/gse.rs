@@ -34,7 +34,7 @@ const SLOTS: usize = 2;
 
 /// Fills BBFrames with units.
 #[derive(Debug)]
-pub struct Sender {
+pub struct GseSender {
     addresses: Addresses,
     flush: Duration,
     pad: usize,
@@ -51,7 +51,7 @@ pub struct Sender {
     counters: PackagerCounters,
 }
 
-impl Sender {
+impl GseSender {
     pub(super) fn new(
         flush: Duration,
         own: Option<Npa>,
@@ -185,12 +185,12 @@ impl Sender {
 }
 
 /// Reassembly of the fragments of a site, or of an unidentified sender.
-type Stream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
+type FragmentStream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
 
 /// Extracts units from BBFrames, and reassembles the fragments of each site.
 #[derive(Debug)]
-pub struct Receiver {
-    streams: Vec<Stream>,
+pub struct GseReceiver {
+    streams: Vec<FragmentStream>,
     /// This site, whose own BBFrames may be received.
     own_site: Option<SiteId>,
     own: Option<(Npa, SiteId)>,
@@ -198,7 +198,7 @@ pub struct Receiver {
     counters: UnpackagerCounters,
 }
 
-impl Receiver {
+impl GseReceiver {
     pub(super) fn new(own: Option<Npa>, others: &Others, largest_unit: usize) -> Self {
         let accept = own.map_or(Accept::Every, |npa| Accept::One(Label::Six(npa)));
         let fragments = || {
@@ -242,10 +242,10 @@ impl Receiver {
 
     fn frame(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
         let header = BbHeader::read(frame).map_err(UnpackError::BbHeader)?;
-        let (told, left) = (header.data_field(), frame.len() - BbHeader::OCTETS);
+        let (announced, left) = (header.data_field(), frame.len() - BbHeader::OCTETS);
         let data_field = frame
-            .get(BbHeader::OCTETS..BbHeader::OCTETS + told)
-            .ok_or(UnpackError::DataField { told, left })?;
+            .get(BbHeader::OCTETS..BbHeader::OCTETS + announced)
+            .ok_or(UnpackError::DataField { announced, left })?;
         if header.isi.is_some() && header.isi == self.own_site.map(SiteId::number) {
             return Ok(());
         }
@@ -274,7 +274,10 @@ impl Receiver {
 }
 
 /// Returns the reassembly for the site that sent a BBFrame. Peers are not distinguished by it.
-fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>, UnpackError> {
+fn stream(
+    streams: &mut [FragmentStream],
+    isi: Option<u8>,
+) -> Result<Option<&mut FragmentStream>, UnpackError> {
     match (isi, streams) {
         (_, []) => Ok(None),
         (_, [stream @ (None, _)]) | (None, [stream]) => Ok(Some(stream)),

@@ -31,9 +31,9 @@ pub struct Start {
 
 /// State of sent headers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Headers(Start);
+pub(super) struct RtpHeaders(Start);
 
-impl Headers {
+impl RtpHeaders {
     pub(super) const fn new(start: Start) -> Self {
         Self(start)
     }

@@ -79,14 +79,14 @@ fn rohc(octets: &[u8]) -> Unit<'_> {
 
 /// A sent body.
 #[derive(Clone, Debug, PartialEq)]
-struct Sent {
+struct SentBody {
     octets: Vec<u8>,
     several: bool,
     to: Option<SiteId>,
     units: u32,
 }
 
-impl Sent {
+impl SentBody {
     fn of(body: Body<'_>) -> Self {
         Self { octets: body.octets.to_vec(), several: body.several, to: body.to, units: body.units }
     }
@@ -101,17 +101,17 @@ fn packager(packaging: &Packaging, others: &Others, config: PackagerConfig) -> P
 }
 
 /// Returns the bodies of units pushed at once.
-fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<Sent> {
+fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<SentBody> {
     let mut bodies = Vec::new();
     for unit in units {
-        packager.push(Instant::ZERO, *unit, &mut |body| bodies.push(Sent::of(body))).unwrap();
+        packager.push(Instant::ZERO, *unit, &mut |body| bodies.push(SentBody::of(body))).unwrap();
     }
-    packager.pause(Instant::ZERO, &mut |body| bodies.push(Sent::of(body)));
+    packager.pause(Instant::ZERO, &mut |body| bodies.push(SentBody::of(body)));
     bodies
 }
 
 /// Returns the number of units that end in each body.
-fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
+fn ends(unpackager: &mut Unpackager, bodies: &[SentBody]) -> Vec<u32> {
     let ends = bodies.iter().map(|body| {
         let mut units = 0;
         unpackager.receive(body.arrives(), &mut |_, _| units += 1).unwrap();
@@ -122,7 +122,7 @@ fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
 
 type Came = (Option<u8>, Protocol, Option<u8>, Vec<u8>);
 
-fn unpacked(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<Came> {
+fn unpacked(unpackager: &mut Unpackager, bodies: &[SentBody]) -> Vec<Came> {
     let mut came = Vec::new();
     for body in bodies {
         unpackager
@@ -155,15 +155,15 @@ fn packagings() -> impl Strategy<Value = Packaging> {
 }
 
 /// Flag for an Ethernet frame, its octets, flag for an address, and flag for a pause after it.
-type Step = (bool, Vec<u8>, bool, bool);
+type PushStep = (bool, Vec<u8>, bool, bool);
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<PushStep>> {
     let octets = prop_oneof![vec(any::<u8>(), 15..90), vec(any::<u8>(), 15..1_900)];
     vec((any::<bool>(), octets, prop::bool::weighted(0.1), any::<bool>()), 1..60)
 }
 
 /// Sends units at intervals of a millisecond, and returns the accepted ones, with all bodies.
-fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, Vec<Sent>) {
+fn send(packager: &mut Packager, bridged: bool, steps: &[PushStep]) -> (Vec<Came>, Vec<SentBody>) {
     let (mut units, mut bodies) = (Vec::new(), Vec::new());
     let mut now = Instant::ZERO;
     for (is_frame, octets, addressed, pause) in steps {
@@ -174,7 +174,7 @@ fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, V
         }
         let to = SiteId::new(2).filter(|_| *addressed);
         let unit = Unit { protocol, to, large: false, octets: &octets };
-        let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+        let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
         match packager.push(now, unit, &mut sink) {
             Ok(()) => units.push((Some(1), protocol, addressed.then_some(2), octets.clone())),
             Err(error) => assert!(matches!(error, PushError::TooLong { .. } | PushError::Full), "{error}"),
@@ -187,7 +187,7 @@ fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, V
             packager.poll(now, &mut sink);
         }
     }
-    let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+    let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
     packager.pause(now, &mut sink);
     for _ in 0..5 {
         now = now + Duration::from_millis(1);

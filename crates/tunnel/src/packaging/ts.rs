@@ -8,8 +8,8 @@ mod constant;
 mod receiver;
 mod sender;
 
-pub use receiver::Receiver;
-pub use sender::Sender;
+pub use receiver::TsReceiver;
+pub use sender::TsSender;
 
 /// Maximum size of a unit in octets, for one site or for all: Length includes its octets, an address and the
 /// CRC.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::Refused;
-use super::header::{Header, PathBody, Travelled, Whose};
-use super::replay::{Seen, Window};
+use super::header::{ClearHeader, PathBody, Travelled, Whose};
+use super::replay::{ReplayError, ReplayWindow};
 use super::suite::Cipher;
 use super::{BodyFlags, Missing, NotSealed};
 
@@ -73,7 +73,7 @@ impl Sealer {
             self.full_at = (counter / FULL_EVERY + 1) * FULL_EVERY;
         }
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
-        Header { whose, flags, counter: counter_sent }.write(out);
+        ClearHeader { whose, flags, counter: counter_sent }.write(out);
         let header = out.len();
         out.extend_from_slice(body);
         // The counter is incremented before it is used.
@@ -98,7 +98,7 @@ pub(super) struct Plain {
 /// Decrypts, and accepts each counter once.
 pub(super) struct Opener {
     cipher: Cipher,
-    window: Window,
+    window: ReplayWindow,
     /// Next counter if nothing is missing; `None` before the first datagram.
     expected: Option<u64>,
     /// Number of wrong tags so far, and its limit.
@@ -108,7 +108,7 @@ pub(super) struct Opener {
 
 impl Opener {
     pub(super) fn new(cipher: Cipher, bearable: u64, floor: u64) -> Self {
-        Self { cipher, window: Window::new(floor), expected: None, wrong: 0, bearable }
+        Self { cipher, window: ReplayWindow::new(floor), expected: None, wrong: 0, bearable }
     }
 
     /// Highest counter accepted, plus one.
@@ -137,7 +137,7 @@ impl Opener {
     /// operation, and moves the window only on success.
     pub(super) fn open(
         &mut self,
-        header: &Header,
+        header: &ClearHeader,
         length: usize,
         datagram: &mut [u8],
     ) -> Result<Plain, Refused> {
@@ -149,8 +149,8 @@ impl Opener {
             Travelled::Full(full) => full,
         };
         self.window.check(counter).map_err(|seen| match seen {
-            Seen::Twice => Refused::Replayed,
-            Seen::TooOld => Refused::TooOld,
+            ReplayError::Twice => Refused::Replayed,
+            ReplayError::TooOld => Refused::TooOld,
         })?;
         let (clear, sealed) = datagram.split_at_mut(length);
         let Some(body) = self.cipher.open(counter, clear, sealed) else {

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::direction::{NEW_KEYS_AT, Opener, Sealer};
 use super::epochs::{Epoch, EpochStore};
-use super::header::{Header, Kind, Whose};
+use super::header::{ClearHeader, DatagramKind, Whose};
 use super::key_file::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
@@ -83,7 +83,7 @@ pub struct Group {
     digest: [u8; 8],
     instance: [u8; 8],
     keys: Keys,
-    own: Option<Own>,
+    own: Option<OwnSite>,
     /// Other sites by number.
     others: Vec<Other>,
     store: Box<dyn EpochStore>,
@@ -93,7 +93,7 @@ pub struct Group {
 }
 
 /// Sending state of this site.
-struct Own {
+struct OwnSite {
     site: SiteId,
     current: Started,
     /// Next epoch, which is being announced.
@@ -119,13 +119,13 @@ struct Other {
     /// Highest epoch, as stored.
     highest: Option<Epoch>,
     instance: Option<[u8; 8]>,
-    current: Option<Heard>,
+    current: Option<AnnouncedEpoch>,
     /// Previous epoch of the same instance.
-    previous: Option<Heard>,
+    previous: Option<AnnouncedEpoch>,
 }
 
 /// An announced epoch of another site.
-struct Heard {
+struct AnnouncedEpoch {
     epoch: u64,
     salt: [u8; 16],
     key: KeyId,
@@ -165,7 +165,7 @@ impl Group {
                 let current =
                     Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
                         .map_err(|source| BadGroup::Store { site, source })?;
-                Some(Own { site, current, next: None, announce_at: now, doubled: 0 })
+                Some(OwnSite { site, current, next: None, announce_at: now, doubled: 0 })
             }
         };
         let mut instance = [0; 8];
@@ -263,12 +263,12 @@ impl Group {
     }
 
     pub(super) fn open<'d>(&mut self, now: Instant, datagram: &'d mut [u8]) -> Opened<'d> {
-        match datagram.first().map(|first| Kind::of(*first)) {
-            Some(Some(Kind::Group)) => {}
-            Some(Some(Kind::Announcement)) => return self.announcement(now, datagram),
+        match datagram.first().map(|first| DatagramKind::of(*first)) {
+            Some(Some(DatagramKind::Group)) => {}
+            Some(Some(DatagramKind::Announcement)) => return self.announcement(now, datagram),
             _ => return Opened::Refused(Refused::Malformed),
         }
-        let Some((header, length)) = Header::read(datagram, true) else {
+        let Some((header, length)) = ClearHeader::read(datagram, true) else {
             return Opened::Refused(Refused::Malformed);
         };
         let Whose::Site(site, epoch) = header.whose else { return Opened::Refused(Refused::Malformed) };
@@ -360,7 +360,7 @@ impl Group {
             }
         }
         let cipher = traffic(self.suite, key, site, &clear.salt, said.epoch);
-        let heard = Heard {
+        let heard = AnnouncedEpoch {
             epoch: said.epoch,
             salt: clear.salt,
             key: clear.key,
@@ -432,7 +432,7 @@ impl Group {
     }
 }
 
-impl Own {
+impl OwnSite {
     fn newest(&self) -> &Started {
         self.next.as_ref().unwrap_or(&self.current)
     }

@@ -38,7 +38,7 @@ const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH);
 
 /// Description of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct EndIdentity {
     pub(super) suite: u8,
     /// Random number drawn at its start.
     pub(super) instance: [u8; 8],
@@ -46,7 +46,7 @@ pub(super) struct Identity {
     pub(super) digest: [u8; 8],
 }
 
-impl Identity {
+impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
         out[0] = self.suite;
         out[1..9].copy_from_slice(&self.instance);
@@ -77,15 +77,15 @@ pub(super) struct RequestHeader {
 }
 
 /// A decrypted request.
-pub(super) struct Request {
+pub(super) struct OpenedRequest {
     noise: HandshakeState,
-    pub(super) theirs: Identity,
+    pub(super) theirs: EndIdentity,
     /// Number of the request of that instance.
     pub(super) number: u32,
 }
 
 /// Secrets that two ends share after a handshake.
-pub(super) struct Shared {
+pub(super) struct SharedSecrets {
     /// Keys from the initiator to the responder, and back.
     keys: Zeroizing<[[u8; 32]; 2]>,
     /// Hash that orders sessions equally at both ends.
@@ -97,7 +97,7 @@ impl Initiation {
     pub(super) fn start(
         key: &Key,
         index: u8,
-        ours: &Identity,
+        ours: &EndIdentity,
         number: u32,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
@@ -117,14 +117,14 @@ impl Initiation {
     }
 
     /// Decrypts an answer: returns the responder, its index, and the shared secrets.
-    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(Identity, u8, Shared)> {
+    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(EndIdentity, u8, SharedSecrets)> {
         if answer.len() != ANSWER_LENGTH {
             return None;
         }
         let mut payload = [0; ANSWER_PAYLOAD + TAG];
         let length = self.noise.read_message(&answer[ANSWER_HEADER..], &mut payload).ok()?;
-        let theirs = Identity::read(&payload[..length])?;
-        Some((theirs, payload[17], Shared::of(&mut self.noise)))
+        let theirs = EndIdentity::read(&payload[..length])?;
+        Some((theirs, payload[17], SharedSecrets::of(&mut self.noise)))
     }
 }
 
@@ -138,7 +138,7 @@ impl RequestHeader {
     }
 }
 
-impl Request {
+impl OpenedRequest {
     /// Decrypts a request with the key that its header identifies, without curve operations.
     pub(super) fn open(key: &Key, datagram: &[u8], random: &mut dyn Random) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(REQUEST_HEADER)?;
@@ -148,23 +148,29 @@ impl Request {
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
         let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
-        Some(Self { noise, theirs: Identity::read(payload)?, number })
+        Some(Self { noise, theirs: EndIdentity::read(payload)?, number })
     }
 
     /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the
     /// request; `index`: index of ours.
-    pub(super) fn answer(mut self, ours: &Identity, to: u8, index: u8, out: &mut Vec<u8>) -> Option<Shared> {
+    pub(super) fn answer(
+        mut self,
+        ours: &EndIdentity,
+        to: u8,
+        index: u8,
+        out: &mut Vec<u8>,
+    ) -> Option<SharedSecrets> {
         out.extend([ANSWER, to]);
         let mut payload = [0; ANSWER_PAYLOAD];
         ours.write(&mut payload);
         payload[17] = index;
         write(&mut self.noise, &payload, out)?;
         debug_assert_eq!(out.len(), ANSWER_LENGTH);
-        Some(Shared::of(&mut self.noise))
+        Some(SharedSecrets::of(&mut self.noise))
     }
 }
 
-impl Shared {
+impl SharedSecrets {
     fn of(noise: &mut HandshakeState) -> Self {
         let mut hash = [0; 32];
         hash.copy_from_slice(noise.get_handshake_hash());

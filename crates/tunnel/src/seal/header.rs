@@ -6,7 +6,7 @@ use crate::unit::SiteId;
 
 /// Kind of a datagram, in the upper three bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DatagramKind {
     /// A body, encrypted for one peer.
     TwoWay,
     /// A body, encrypted for all sites of a group.
@@ -32,7 +32,7 @@ pub(super) enum PathBody {
     Confirmation,
 }
 
-impl Kind {
+impl DatagramKind {
     pub(super) const fn bits(self) -> u8 {
         match self {
             Self::TwoWay => 0x20,
@@ -52,11 +52,11 @@ impl Kind {
 }
 
 /// Request of a handshake.
-pub(super) const REQUEST: u8 = Kind::Handshake.bits() | 1;
+pub(super) const REQUEST: u8 = DatagramKind::Handshake.bits() | 1;
 /// Answer of a handshake.
-pub(super) const ANSWER: u8 = Kind::Handshake.bits() | 2;
+pub(super) const ANSWER: u8 = DatagramKind::Handshake.bits() | 2;
 /// Cookie instead of an answer.
-pub(super) const COOKIE: u8 = Kind::Handshake.bits() | 3;
+pub(super) const COOKIE: u8 = DatagramKind::Handshake.bits() | 3;
 
 /// Length of kind and flags in octets.
 pub(super) const KIND: usize = 1;
@@ -104,22 +104,22 @@ pub(super) enum Travelled {
 
 /// Header of an encrypted body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ClearHeader {
     pub(super) whose: Whose,
     pub(super) flags: BodyFlags,
     pub(super) counter: Travelled,
 }
 
-impl Header {
+impl ClearHeader {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let full = matches!(self.counter, Travelled::Full(_));
         let flags = self.flags.bits() | if full { FULL } else { 0 };
         match self.whose {
-            Whose::Index(index) => out.extend([Kind::TwoWay.bits() | flags, index]),
-            Whose::Path(index, body) => out.extend([Kind::Path.bits() | flags | body as u8, index]),
-            Whose::Slot(slot) => out.push(Kind::TwoWay.bits() | flags | slot & SLOT),
+            Whose::Index(index) => out.extend([DatagramKind::TwoWay.bits() | flags, index]),
+            Whose::Path(index, body) => out.extend([DatagramKind::Path.bits() | flags | body as u8, index]),
+            Whose::Slot(slot) => out.push(DatagramKind::TwoWay.bits() | flags | slot & SLOT),
             Whose::Site(site, epoch) => {
-                out.extend([Kind::Group.bits() | flags | epoch & SLOT, site.number()]);
+                out.extend([DatagramKind::Group.bits() | flags | epoch & SLOT, site.number()]);
             }
         }
         match self.counter {
@@ -133,16 +133,20 @@ impl Header {
     pub(super) fn read(datagram: &[u8], indexed: bool) -> Option<(Self, usize)> {
         let (&first, rest) = datagram.split_first()?;
         let slot = first & SLOT;
-        let (whose, rest) = match Kind::of(first)? {
-            Kind::TwoWay if !indexed => (Whose::Slot(slot), rest),
+        let (whose, rest) = match DatagramKind::of(first)? {
+            DatagramKind::TwoWay if !indexed => (Whose::Slot(slot), rest),
             // Reserved bits are zero.
-            Kind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
-            Kind::Path if indexed => {
+            DatagramKind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
+            DatagramKind::Path if indexed => {
                 let body = [PathBody::Body, PathBody::Padding, PathBody::Confirmation];
                 (Whose::Path(*rest.first()?, *body.get(usize::from(slot))?), &rest[1..])
             }
-            Kind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
-            Kind::TwoWay | Kind::Handshake | Kind::Announcement | Kind::Insecure | Kind::Path => return None,
+            DatagramKind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
+            DatagramKind::TwoWay
+            | DatagramKind::Handshake
+            | DatagramKind::Announcement
+            | DatagramKind::Insecure
+            | DatagramKind::Path => return None,
         };
         let (counter, rest) = if first & FULL == 0 {
             let (low, rest) = rest.split_first_chunk()?;

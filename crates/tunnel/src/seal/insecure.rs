@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::header::Kind;
+use super::header::DatagramKind;
 use super::two_way::canonical;
 use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
@@ -38,7 +38,7 @@ impl Insecure {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        out.push(Kind::Insecure.bits() | flags.bits());
+        out.push(DatagramKind::Insecure.bits() | flags.bits());
         match (&self.0, to) {
             (Who::Peers(peers), Destination::Peer(peer)) if peer < peers.len() => {}
             (Who::Group { own, .. }, Destination::Everybody) => {
@@ -56,7 +56,7 @@ impl Insecure {
             let (header, body) = datagram.split_at_checked(length)?;
             let flags = BodyFlags::of(header[0]);
             // An empty body is invalid; reserved bits are zero.
-            (header[0] == Kind::Insecure.bits() | flags.bits() && !body.is_empty())
+            (header[0] == DatagramKind::Insecure.bits() | flags.bits() && !body.is_empty())
                 .then_some((header, flags, body))
         };
         match &self.0 {

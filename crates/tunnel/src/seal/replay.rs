@@ -10,7 +10,7 @@ const WORDS: usize = (WINDOW / BITS) as usize + 1;
 
 /// Reason why a counter is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum ReplayError {
     /// It was accepted before.
     Twice,
     /// It is below the window, so earlier acceptance is unknown.
@@ -19,7 +19,7 @@ pub(super) enum Seen {
 
 /// The window.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct ReplayWindow {
     /// Highest counter accepted, plus one.
     next: u64,
     /// Counters below this one are rejected.
@@ -27,7 +27,7 @@ pub(super) struct Window {
     seen: [u64; WORDS],
 }
 
-impl Window {
+impl ReplayWindow {
     /// Returns an empty window that rejects counters below `floor`.
     pub(super) fn new(floor: u64) -> Self {
         Self { next: floor, floor, seen: [0; WORDS] }
@@ -56,18 +56,18 @@ impl Window {
     }
 
     /// Checks if `counter` may be accepted.
-    pub(super) fn check(&self, counter: u64) -> Result<(), Seen> {
+    pub(super) fn check(&self, counter: u64) -> Result<(), ReplayError> {
         if counter < self.floor || counter == u64::MAX {
-            return Err(Seen::TooOld);
+            return Err(ReplayError::TooOld);
         }
         if counter >= self.next {
             return Ok(());
         }
         if self.next - counter > WINDOW {
-            return Err(Seen::TooOld);
+            return Err(ReplayError::TooOld);
         }
         let (word, bit) = place(counter);
-        if self.seen[word] & bit == 0 { Ok(()) } else { Err(Seen::Twice) }
+        if self.seen[word] & bit == 0 { Ok(()) } else { Err(ReplayError::Twice) }
     }
 
     /// Marks a counter that was checked and authenticated. Returns true if it is the highest one so far.
@@ -106,20 +106,20 @@ mod tests {
 
     #[test]
     fn what_was_there_is_refused_and_what_was_not_is_not() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         for counter in [0, 5, 2_047, 2_048] {
             assert_eq!(window.check(counter), Ok(()), "{counter}");
             window.mark(counter);
-            assert_eq!(window.check(counter), Err(Seen::Twice), "{counter}");
+            assert_eq!(window.check(counter), Err(ReplayError::Twice), "{counter}");
         }
         assert_eq!(window.check(1), Ok(()), "2,048 counters up to 2,048");
-        assert_eq!(window.check(0), Err(Seen::TooOld));
-        assert_eq!(window.check(u64::MAX), Err(Seen::TooOld));
+        assert_eq!(window.check(0), Err(ReplayError::TooOld));
+        assert_eq!(window.check(u64::MAX), Err(ReplayError::TooOld));
     }
 
     #[test]
     fn low_bits_are_completed_from_the_window_upwards() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         assert_eq!(window.complete(0xffff), 0xffff);
         window.mark(0x1_0000);
         assert_eq!(window.complete(0xf801), 0xf801, "the oldest one of the window");
@@ -129,20 +129,20 @@ mod tests {
 
     #[test]
     fn a_raised_floor_refuses_what_is_below() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         window.mark(10);
         window.raise(100);
-        assert_eq!(window.check(99), Err(Seen::TooOld));
+        assert_eq!(window.check(99), Err(ReplayError::TooOld));
         assert_eq!(window.check(100), Ok(()));
         window.raise(50);
-        assert_eq!(window.check(99), Err(Seen::TooOld));
+        assert_eq!(window.check(99), Err(ReplayError::TooOld));
     }
 
     proptest! {
         /// Comparison with a set of all accepted counters.
         #[test]
         fn agrees_with_a_set(floor in 0_u64..3_000, steps in prop::collection::vec(0_u64..3_000, 1..400), scale in 1_u64..200) {
-            let mut window = Window::new(floor);
+            let mut window = ReplayWindow::new(floor);
             let (mut there, mut next) = (BTreeSet::new(), floor);
             for (i, step) in steps.iter().enumerate() {
                 let counter = floor.saturating_sub(100) + i as u64 * scale + step;

@@ -52,7 +52,7 @@ pub(super) fn derive(salt: &[u8], secret: &[u8], label: &[&[u8]], out: &mut [u8]
     hkdf.expand_multi_info(label, out).expect("a key is shorter than 8,160 octets");
 }
 
-enum Algorithm {
+enum AeadKey {
     ChaCha20Poly1305(ChaCha20Poly1305),
     AesGcm(Box<Aes128Gcm>),
     AesCcm8(Box<Ccm<Aes128, U8, U12>>),
@@ -61,7 +61,7 @@ enum Algorithm {
 
 /// Key and IV of one direction.
 pub(super) struct Cipher {
-    algorithm: Algorithm,
+    algorithm: AeadKey,
     iv: Zeroizing<[u8; 12]>,
     #[cfg(test)]
     pub(super) name: [u8; 32],
@@ -81,10 +81,10 @@ impl Cipher {
         let mut iv = Zeroizing::new([0; 12]);
         iv.copy_from_slice(&rest[..12]);
         let algorithm = match suite {
-            Suite::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305(new(key)),
-            Suite::AesGcm => Algorithm::AesGcm(Box::new(new(key))),
-            Suite::AesCcm8 => Algorithm::AesCcm8(Box::new(new(key))),
-            Suite::AesCcm4 => Algorithm::AesCcm4(Box::new(new(key))),
+            Suite::ChaCha20Poly1305 => AeadKey::ChaCha20Poly1305(new(key)),
+            Suite::AesGcm => AeadKey::AesGcm(Box::new(new(key))),
+            Suite::AesCcm8 => AeadKey::AesCcm8(Box::new(new(key))),
+            Suite::AesCcm4 => AeadKey::AesCcm4(Box::new(new(key))),
         };
         Self {
             algorithm,
@@ -101,10 +101,10 @@ impl Cipher {
         super::tests::nonces::used(self.name, counter);
         let nonce = self.nonce(counter);
         match &self.algorithm {
-            Algorithm::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
-            Algorithm::AesGcm(cipher) => seal(&**cipher, nonce, header, out),
-            Algorithm::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
-            Algorithm::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
+            AeadKey::AesGcm(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
         }
     }
 
@@ -112,10 +112,10 @@ impl Cipher {
     pub(super) fn open(&self, counter: u64, header: &[u8], sealed: &mut [u8]) -> Option<usize> {
         let nonce = self.nonce(counter);
         match &self.algorithm {
-            Algorithm::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
-            Algorithm::AesGcm(cipher) => open(&**cipher, nonce, header, sealed),
-            Algorithm::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
-            Algorithm::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
+            AeadKey::AesGcm(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
         }
     }
 

@@ -14,8 +14,8 @@ use thinair_wire::time::Instant;
 use thiserror::Error;
 
 use super::cookie::Jar;
-use super::handshake::Identity;
-use super::header::{ANSWER, COOKIE, Header, Kind, PathBody, REQUEST, Whose};
+use super::handshake::EndIdentity;
+use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
 use crate::plan::Suite;
@@ -28,7 +28,7 @@ mod session;
 mod timers;
 
 pub use peer::Unanswered;
-use peer::{Peer, SESSIONS};
+use peer::{PeerState, SESSIONS};
 pub use restart::Whereabouts;
 pub use session::SessionState;
 
@@ -78,12 +78,12 @@ pub enum BadPeers {
 pub struct TwoWay {
     over: Over,
     suite: Suite,
-    ours: Identity,
+    ours: EndIdentity,
     random: Box<dyn Random>,
-    peers: Vec<Peer>,
+    peers: Vec<PeerState>,
     jar: Jar,
-    load: Load,
-    answers: VecDeque<Answer>,
+    load: RequestLoad,
+    answers: VecDeque<PendingAnswer>,
     /// Lower bound of the next timeout of any peer.
     due: Option<Instant>,
     /// True if a peer that does not answer is to be reported.
@@ -92,7 +92,7 @@ pub struct TwoWay {
     moves: u64,
 }
 
-struct Answer {
+struct PendingAnswer {
     peer: usize,
     to: Option<SocketAddr>,
     octets: Vec<u8>,
@@ -116,15 +116,15 @@ impl TwoWay {
         Ok(Self {
             over,
             suite,
-            ours: Identity { suite: suite.number(), instance, digest },
+            ours: EndIdentity { suite: suite.number(), instance, digest },
             jar: Jar::new(now, &mut *random),
             random,
             peers: peers
                 .into_iter()
                 .zip(0..)
-                .map(|(peer, number)| Peer::new(now, over, number, peer))
+                .map(|(peer, number)| PeerState::new(now, over, number, peer))
                 .collect(),
-            load: Load { free_at: Instant::ZERO },
+            load: RequestLoad { free_at: Instant::ZERO },
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
             has_unanswered: false,
@@ -168,7 +168,7 @@ impl TwoWay {
     /// Starts a key exchange with the only peer, regardless of earlier ones.
     #[cfg(test)]
     pub(super) fn ask_again(&mut self, now: Instant) {
-        self.peers[0].timers.set(timers::Timer::Try, now);
+        self.peers[0].timers.set(timers::PeerTimer::Try, now);
         self.due = Some(now);
     }
 
@@ -247,8 +247,8 @@ impl TwoWay {
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
         let from = from.map(canonical);
-        match datagram.first().map(|first| (*first, Kind::of(*first))) {
-            Some((_, Some(Kind::TwoWay | Kind::Path))) => self.open_body(now, from, datagram),
+        match datagram.first().map(|first| (*first, DatagramKind::of(*first))) {
+            Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path))) => self.open_body(now, from, datagram),
             Some((REQUEST, _)) => self.request(now, from, datagram),
             Some((ANSWER, _)) => self.answer(now, from, datagram),
             Some((COOKIE, _)) => self.cookie(now, datagram),
@@ -262,7 +262,7 @@ impl TwoWay {
         from: Option<SocketAddr>,
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
-        let read = Header::read(datagram, self.over == Over::Datagrams);
+        let read = ClearHeader::read(datagram, self.over == Over::Datagrams);
         let Some((header, length)) = read else { return Opened::Refused(Refused::Malformed) };
         let (Whose::Index(index) | Whose::Slot(index) | Whose::Path(index, _)) = header.whose else {
             return Opened::Refused(Refused::Malformed);
@@ -335,7 +335,7 @@ impl TwoWay {
     }
 }
 
-impl Identity {
+impl EndIdentity {
     fn differs(&self, theirs: &Self, peer: usize) -> Option<Refused> {
         let peer = Sender::Peer(peer);
         (self.suite != theirs.suite)
@@ -345,11 +345,11 @@ impl Identity {
 }
 
 /// Recent work for requests: a bucket of [`BURST`] of them, by the time at which it is full again.
-struct Load {
+struct RequestLoad {
     free_at: Instant,
 }
 
-impl Load {
+impl RequestLoad {
     /// Returns true and takes one, if the bucket is not empty.
     fn bear(&mut self, now: Instant) -> bool {
         let after = self.free_at.max(now) + ONE_MORE;

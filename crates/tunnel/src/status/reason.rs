@@ -191,9 +191,9 @@ impl<R: Reason> Serialize for Tally<R> {
 impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
     /// Unknown names are those of a later version, and are ignored.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counts<R>(PhantomData<R>);
+        struct TallyVisitor<R>(PhantomData<R>);
 
-        impl<'de, R: Reason> Visitor<'de> for Counts<R> {
+        impl<'de, R: Reason> Visitor<'de> for TallyVisitor<R> {
             type Value = Tally<R>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +211,7 @@ impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
             }
         }
 
-        deserializer.deserialize_map(Counts(PhantomData))
+        deserializer.deserialize_map(TallyVisitor(PhantomData))
     }
 }
 

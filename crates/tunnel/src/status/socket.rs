@@ -37,12 +37,12 @@ pub struct StatusSocket {
     path: PathBuf,
     /// Device and inode of the file.
     file: (u64, u64),
-    clients: Vec<Client>,
+    clients: Vec<StatusClient>,
 }
 
 /// A client that has not read all of its answer.
 #[derive(Debug)]
-struct Client {
+struct StatusClient {
     stream: UnixStream,
     answer: Vec<u8>,
     written: usize,
@@ -156,7 +156,8 @@ impl StatusSocket {
                 answer = serde_json::to_vec(&status()).unwrap_or_default();
                 answer.push(b'\n');
             }
-            let mut client = Client { stream, answer: answer.clone(), written: 0, until: now + PATIENCE };
+            let mut client =
+                StatusClient { stream, answer: answer.clone(), written: 0, until: now + PATIENCE };
             if client.write() {
                 self.clients.push(client);
             }
@@ -190,7 +191,7 @@ impl Drop for StatusSocket {
     }
 }
 
-impl Client {
+impl StatusClient {
     /// Writes as much as possible without blocking. Returns true if there is more to write.
     fn write(&mut self) -> bool {
         while self.written < self.answer.len() {
@@ -289,9 +290,9 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A path of its own for each test.
-    struct Place(PathBuf);
+    struct SocketPath(PathBuf);
 
-    impl Place {
+    impl SocketPath {
         fn new() -> Self {
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for SocketPath {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -328,7 +329,7 @@ mod tests {
 
     #[test]
     fn who_asks_gets_the_status() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         assert_eq!(asked_while_served(&mut socket, &specimen()).unwrap(), specimen());
         assert_eq!(fs::metadata(place.path()).unwrap().permissions().mode() & 0o777, 0o660);
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_status_longer_than_the_buffers_arrives_whole() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         let mut status = specimen();
         status.peers = vec![status.peers[0].clone(); 2000];
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_file_goes_with_the_socket() {
-        let place = Place::new();
+        let place = SocketPath::new();
         drop(StatusSocket::bind(&place.path()).unwrap());
         assert_eq!(fs::read_dir(&place.0).unwrap().count(), 0);
         assert!(matches!(ask(&place.path()), Err(AskError::NoDaemon(_))));
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_socket_in_use_is_not_taken_over() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let _first = StatusSocket::bind(&place.path()).unwrap();
         assert!(matches!(StatusSocket::bind(&place.path()), Err(BindError::InUse(_))));
         assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1);
@@ -362,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_was_left_is_replaced() {
-        let place = Place::new();
+        let place = SocketPath::new();
         drop(UnixListener::bind(place.path()).unwrap());
         assert!(matches!(ask(&place.path()), Err(AskError::NoDaemon(_))));
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_socket_is_left_alone() {
-        let place = Place::new();
+        let place = SocketPath::new();
         fs::write(place.path(), "mine").unwrap();
         assert!(matches!(StatusSocket::bind(&place.path()), Err(BindError::NotASocket(_))));
         assert_eq!(fs::read(place.path()).unwrap(), b"mine");
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_took_the_name_is_left_alone() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let socket = StatusSocket::bind(&place.path()).unwrap();
         fs::remove_file(place.path()).unwrap();
         let _other = UnixListener::bind(place.path()).unwrap();
@@ -389,7 +390,7 @@ mod tests {
 
     #[test]
     fn clients_that_do_not_read_are_few_and_not_for_long() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         let mut status = specimen();
         status.peers = vec![status.peers[0].clone(); 2000];
@@ -414,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_daemon_that_says_nothing_is_not_waited_for() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let _silent = UnixListener::bind(place.path()).unwrap();
         let asked = ask_within(&place.path(), Duration::from_millis(50));
         assert!(matches!(asked, Err(AskError::Late(_))), "{asked:?}");

@@ -3,13 +3,13 @@
 use thinair_analyze::outcome::{Outcome, Scheme};
 
 /// The best mode of each scheme, fewest octets first.
-pub(super) struct Shown<'o> {
+pub(super) struct ShownSchemes<'o> {
     outcome: &'o Outcome,
     /// Index of each scheme in the outcome, and the scheme.
     schemes: Vec<(usize, &'o Scheme)>,
 }
 
-impl<'o> Shown<'o> {
+impl<'o> ShownSchemes<'o> {
     pub(super) fn of(outcome: &'o Outcome) -> Self {
         let mut best: Vec<(usize, &Scheme)> = Vec::new();
         let is_empty = outcome.totals.packets == 0;

@@ -9,14 +9,14 @@ use thinair_services::coap::client::{
     AddressError, ClientError, Ending, Flow, Outcome, Report, Task, Told, ask,
 };
 
-use super::super::output::{self, Output};
+use super::super::output::{self, ResponseOutput};
 use super::super::{discover, names};
-use super::{Arguments, Ask};
+use super::{Ask, RequestArguments};
 use crate::progress::{self, ProgressBar};
 use crate::usage::Usage;
 
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
-    let mut output = Output::new(asked);
+    let mut output = ResponseOutput::new(asked);
     let mut failure = None;
     let outcome = exchange(asked, &mut |message, report| {
         output.show(message, report).unwrap_or_else(|error| {
@@ -72,7 +72,9 @@ fn exchange(
         observe: asked.observe.is_some(),
     };
     if request.options.is_incomplete() {
-        return Err(Usage::error("invalid options: an option is longer than 65,804 octets, or there are too many"));
+        return Err(Usage::error(
+            "invalid options: an option is longer than 65,804 octets, or there are too many",
+        ));
     }
     let (count, observe_for) = asked.observe.unwrap_or_default();
     // From here on, waiting includes interruption signals.
@@ -176,7 +178,7 @@ fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
 }
 
 /// Runs `thinair coap discover`.
-pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(in super::super) fn discover(arguments: &RequestArguments) -> anyhow::Result<ExitCode> {
     let mut arguments = arguments.clone();
     let uri = &mut arguments.uri;
     if uri.path.is_empty() {

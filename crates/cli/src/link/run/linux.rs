@@ -10,13 +10,13 @@ use thinair_link::Side;
 use thinair_os::clock;
 use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
 
-use super::super::model::Asked;
-use super::super::record::Record;
+use super::super::model::LinkSpec;
+use super::super::record::RunRecord;
 use super::super::report;
-use super::Arguments;
+use super::RunArguments;
 use crate::options::ModeOption;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let (asked, channel) = match settings(arguments)? {
         Ok(settings) => settings,
         Err(wrong) => {
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, false) => engine.with_numbered_frames(),
         (false, true) => engine,
     };
-    let mut record = Record::create(arguments, clock::now(), clock::epoch())?;
+    let mut record = RunRecord::create(arguments, clock::now(), clock::epoch())?;
     let mut command = command(arguments, &ends)?;
     if command.is_none() {
         welcome(&ends);
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the settings. The inner error describes contradicting options.
-fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcChannel>), String>> {
+fn settings(arguments: &RunArguments) -> anyhow::Result<Result<(LinkSpec, Option<RohcChannel>), String>> {
     let asked = match arguments.link.asked()? {
         Ok(asked) => asked,
         Err(wrong) => return Ok(Err(wrong)),
@@ -59,9 +59,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     if !arguments.rohc {
         let is_asked = arguments.channel.profiles.is_some() || arguments.channel.refresh.is_some();
         if is_asked || arguments.channel.template().is_some() {
-            return Ok(
-                Err("channel options need ROHC on the link; add --rohc".to_owned()),
-            );
+            return Ok(Err("channel options need ROHC on the link; add --rohc".to_owned()));
         }
         return Ok(Ok((asked, None)));
     }
@@ -100,7 +98,7 @@ pub fn advise(error: thinair_os::Error) -> anyhow::Error {
 }
 
 /// Returns the command, with variables that describe its environment.
-fn command(arguments: &Arguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
+fn command(arguments: &RunArguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
     let Some((program, rest)) = arguments.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(rest);
@@ -124,7 +122,7 @@ fn welcome(ends: &Ends) {
     eprintln!("thinair: try `{a} ping 10.9.0.2`; the link is there until it is interrupted");
 }
 
-fn status(arguments: &Arguments, ends: &Ends, report: &Report) -> ExitCode {
+fn status(arguments: &RunArguments, ends: &Ends, report: &Report) -> ExitCode {
     let Ended::Command(status) = report.ended else { return ExitCode::SUCCESS };
     if !status.success() {
         let program = arguments.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();

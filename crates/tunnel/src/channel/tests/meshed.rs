@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use super::*;
 
 /// A broadcast medium: a unit of a site reaches each of the others, or is lost for it.
-struct Mesh {
+struct BroadcastMedium {
     sites: Vec<SiteId>,
     channels: Vec<Channel>,
     plan: ChannelPlan,
@@ -21,7 +21,7 @@ struct Mesh {
     silent: Vec<bool>,
 }
 
-impl Mesh {
+impl BroadcastMedium {
     fn new(sites: u8, mode: Mode, feedback: bool) -> Self {
         let plan = plan(mode);
         let sites: Vec<_> = (1..=sites).map(|site| SiteId::new(site).unwrap()).collect();
@@ -116,7 +116,7 @@ impl Mesh {
 
 #[test]
 fn without_feedback_all_hear_all_and_nothing_is_answered() {
-    let mut mesh = Mesh::new(3, Mode::Unidirectional, false);
+    let mut mesh = BroadcastMedium::new(3, Mode::Unidirectional, false);
     mesh.run(0, 200);
     assert_eq!(mesh.delivered, 200 * 3 * 2);
     for channel in &mesh.channels {
@@ -131,7 +131,7 @@ fn without_feedback_all_hear_all_and_nothing_is_answered() {
 #[test]
 fn combined_feedback_leads_to_o_mode() {
     for sites in [3, 5] {
-        let mut mesh = Mesh::new(sites, Mode::Optimistic, true);
+        let mut mesh = BroadcastMedium::new(sites, Mode::Optimistic, true);
         mesh.run(0, 50);
         let others = u64::from(sites) - 1;
         assert_eq!(mesh.delivered, 50 * u64::from(sites) * others);
@@ -148,7 +148,7 @@ fn combined_feedback_leads_to_o_mode() {
 
 #[test]
 fn one_that_is_silent_holds_o_mode_back_and_hears_all_the_same() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     mesh.silent[2] = true;
     mesh.run(0, 300);
     // Site 3 receives feedback of both others; no other site has feedback of all.
@@ -161,7 +161,7 @@ fn one_that_is_silent_holds_o_mode_back_and_hears_all_the_same() {
 #[test]
 fn with_loss_nothing_wrong_is_delivered() {
     for sites in [3, 5] {
-        let mut mesh = Mesh::new(sites, Mode::Optimistic, true);
+        let mut mesh = BroadcastMedium::new(sites, Mode::Optimistic, true);
         mesh.loss = vec![5; usize::from(sites)];
         mesh.loss[1] = 25;
         mesh.run(0, 3_000);
@@ -174,7 +174,7 @@ fn with_loss_nothing_wrong_is_delivered() {
 
 #[test]
 fn a_member_that_has_lost_its_contexts_lowers_the_compressor() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     mesh.run(0, 100);
     let before = mesh.channels[0].counters().compressed;
     // Site 2 restarts, and the others are not informed.
@@ -201,7 +201,7 @@ fn a_member_that_has_lost_its_contexts_lowers_the_compressor() {
 
 #[test]
 fn new_flows_on_old_cids_are_acknowledged_anew() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     // More flows than CIDs, with few packets each.
     for i in 0..2_000_u16 {
         let now = ms(5 * u64::from(i));
@@ -215,7 +215,7 @@ fn new_flows_on_old_cids_are_acknowledged_anew() {
 
 #[test]
 fn captures_come_through_a_mesh() {
-    let mut mesh = Mesh::new(4, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(4, Mode::Optimistic, true);
     mesh.loss = vec![0, 0, 3, 10];
     let (mut now, mut sent) = (0, [0, 0]);
     for name in captures() {
@@ -237,7 +237,7 @@ fn captures_come_through_a_mesh() {
 
 #[test]
 fn only_members_are_heard() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     let (_, units) = send(&mut mesh.channels[0], ms(0), &udp6(1, 1, 24));
     for from in [None, SiteId::new(2), SiteId::new(9)] {
         let (received, packets) = receive(&mut mesh.channels[1], ms(0), from, &units[0]);
@@ -254,7 +254,7 @@ fn only_members_are_heard() {
 
 #[test]
 fn an_acknowledgment_of_all_is_the_one_of_the_slowest() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     let [first, rest @ ..] = &mut mesh.channels[..] else { unreachable!() };
     let (mut waiting, site) = (Vec::new(), |n| SiteId::new(n).unwrap());
     for i in 0..8 {

@@ -156,13 +156,13 @@ fn ends_that_do_not_agree_are_told() {
         of_text(&format!("[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n{more}"))
             .unwrap()
     };
-    let told = |a: &Plan, b: &Plan| -> Vec<String> {
+    let setting = |a: &Plan, b: &Plan| -> Vec<String> {
         disagreements(a, b).iter().map(Disagreement::to_string).collect()
     };
     let here = pair("");
-    assert_eq!(told(&here, &pair("[inside]\naddress = [\"10.9.0.2/30\"]\n")), Vec::<String>::new());
+    assert_eq!(setting(&here, &pair("[inside]\naddress = [\"10.9.0.2/30\"]\n")), Vec::<String>::new());
     assert_eq!(
-        told(
+        setting(
             &pair("[inside]\nmtu = 1400\n"),
             &pair(
                 "tag = 8\n[channel]\nmax_cid = 7\nprofiles = [\"udp\"]\n[inside]\ntap = true\nmtu = 1400\n"
@@ -182,25 +182,25 @@ fn ends_that_do_not_agree_are_told() {
         let url = format!("ule+udp://192.0.2.1:7000?{options}");
         of_text(&format!("[carrier]\nurl = \"{url}\"\n[security]\nopen = true\n")).unwrap()
     };
-    let crossed = told(&stream("pid=64&peer-pid=65"), &stream("pid=65&peer-pid=64"));
+    let crossed = setting(&stream("pid=64&peer-pid=65"), &stream("pid=65&peer-pid=64"));
     assert_eq!(crossed, Vec::<String>::new());
     assert_eq!(
-        told(&stream("pid=64&peer-pid=65"), &stream("pid=64&peer-pid=64")),
+        setting(&stream("pid=64&peer-pid=65"), &stream("pid=64&peer-pid=64")),
         [
             "the ends do not agree on the PID from there to here: heard on PID 0x0041 here, sent on PID 0x0040 there"
         ]
     );
 
     let site = |own: &str| of_text(&mesh(own, "open = true", "")).unwrap();
-    assert_eq!(told(&site("own = 1"), &site("own = 2")), Vec::<String>::new());
-    assert_eq!(told(&site("own = 1"), &site("")), Vec::<String>::new());
+    assert_eq!(setting(&site("own = 1"), &site("own = 2")), Vec::<String>::new());
+    assert_eq!(setting(&site("own = 1"), &site("")), Vec::<String>::new());
     assert_eq!(
-        told(&site("own = 1"), &site("own = 1")),
+        setting(&site("own = 1"), &site("own = 1")),
         ["the ends do not agree on [mesh] own, which must differ: 1 here, 1 there"]
     );
     let moved = of_text(&mesh("own = 2", "open = true", "").replace("0x101", "0x111")).unwrap();
     assert_eq!(
-        told(&site("own = 1"), &moved),
+        setting(&site("own = 1"), &moved),
         ["the ends do not agree on site 1: on PID 0x0101 here, on PID 0x0111 there"]
     );
 }

@@ -148,13 +148,13 @@ fn segments_have_a_control_that_knows_the_network() {
     assert_eq!(with("inside", "queue", "9").unwrap().inside.segments, None);
     let of = |keys: &[(&str, &str, &str)]| of_arguments(UDP, &[&[KEY], keys].concat());
     let network = Network { frame: 80, most: 600, ..Network::default() };
-    let told = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
+    let setting = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
     let expected = network.tell(&"tssa".parse().unwrap());
-    assert_eq!(of(&told).unwrap().inside.segments, Some(expected));
+    assert_eq!(of(&setting).unwrap().inside.segments, Some(expected));
     complains(of(&[("segments", "sizer", "tssa2")]), &["fixed:OCTETS", "adaptive"]);
     complains(of(&[("segments", "frame", "80")]), &["give `sizer`"]);
-    complains(of(&[told[0], ("segments", "least", "2000")]), &["least size 2000", "greatest 1024"]);
-    complains(of(&[told[0], ("inside", "tap", "true")]), &["IP packets"]);
+    complains(of(&[setting[0], ("segments", "least", "2000")]), &["least size 2000", "greatest 1024"]);
+    complains(of(&[setting[0], ("inside", "tap", "true")]), &["IP packets"]);
 }
 
 #[test]

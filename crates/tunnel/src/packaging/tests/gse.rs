@@ -15,7 +15,7 @@ fn a_bb_frame_octet_by_octet() {
     let unit = [7; 90];
     let bodies = packed(&mut packager, &[rohc(&unit)]);
     let expected = [&b"\x72\0\0\0\x02\xf0\0\0\0\x15\xe0\x5c\x22\xf1"[..], &unit].concat();
-    assert_eq!(bodies, [Sent { octets: expected, several: false, to: None, units: 1 }]);
+    assert_eq!(bodies, [SentBody { octets: expected, several: false, to: None, units: 1 }]);
 }
 
 #[test]
@@ -98,5 +98,5 @@ fn sites_are_told_by_the_input_stream_identifier() {
     stranger = BbHeader::new(40).unwrap();
     stranger.isi = Some(2);
     let short = [&stranger.write()[..], &[0; 39]].concat();
-    assert_eq!(receive(&short), Err(UnpackError::DataField { told: 40, left: 39 }));
+    assert_eq!(receive(&short), Err(UnpackError::DataField { announced: 40, left: 39 }));
 }

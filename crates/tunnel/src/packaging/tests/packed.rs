@@ -6,7 +6,7 @@ fn config(bridged: bool, pad: u16) -> PackagerConfig {
     PackagerConfig { bridged, pad, ..PackagerConfig::new(1_400) }
 }
 
-fn bodies(config: PackagerConfig, units: &[Unit<'_>]) -> Vec<Sent> {
+fn bodies(config: PackagerConfig, units: &[Unit<'_>]) -> Vec<SentBody> {
     packed(&mut packager(&Packaging::Packed, &mesh(1), config), units)
 }
 
@@ -24,17 +24,17 @@ fn received(bridged: bool, octets: &[u8], several: bool, addressed: bool) -> Res
 #[test]
 fn one_alone_costs_nothing_and_several_have_lengths() {
     let one = bodies(config(false, 0), &[rohc(b"one")]);
-    assert_eq!(one, [Sent { octets: b"one".to_vec(), several: false, to: None, units: 1 }]);
+    assert_eq!(one, [SentBody { octets: b"one".to_vec(), several: false, to: None, units: 1 }]);
     // M is set if the next unit has a length; 100 octets need a length of two octets.
     let long = [b'x'; 100];
     let four = [rohc(b"one"), rohc(&long), rohc(b"three"), rohc(b"last")];
     let expected = [&b"\x83one\xc0\x64"[..], &long, b"\x05threelast"].concat();
     assert_eq!(
         bodies(config(false, 0), &four),
-        [Sent { octets: expected, several: true, to: None, units: 4 }]
+        [SentBody { octets: expected, several: true, to: None, units: 4 }]
     );
     let two = bodies(config(false, 0), &four[2..]);
-    assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
+    assert_eq!(two, [SentBody { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_unit_for_one_site_is_alone_behind_its_number() {
     let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);
     let expected = [(&b"one"[..], None), (b"\x03feedback", SiteId::new(3)), (b"two", None)];
     let expected =
-        expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to, units: 1 });
+        expected.map(|(octets, to)| SentBody { octets: octets.to_vec(), several: false, to, units: 1 });
     assert_eq!(got, expected);
     let came = received(false, &got[1].octets, false, true).unwrap();
     assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);
@@ -102,7 +102,7 @@ fn frames_are_told_from_rohc_packets_and_from_padding() {
     assert_eq!(received(true, &got[0].octets, false, false).unwrap()[0].1, Protocol::Rohc);
     let padded = bodies(config(true, 20), &[frame(ethernet)]);
     let expected = [&b"\x0f"[..], ethernet, &[0; 4]].concat();
-    assert_eq!(padded, [Sent { octets: expected, several: true, to: None, units: 1 }]);
+    assert_eq!(padded, [SentBody { octets: expected, several: true, to: None, units: 1 }]);
     let came = received(true, &padded[0].octets, true, false).unwrap();
     assert_eq!(came, [(None, Protocol::Bridged, None, ethernet.to_vec())]);
     // A body with a multiple of octets is not padded.

@@ -57,7 +57,7 @@ fn sndus_are_those_that_linux_takes() {
         let bodies = packed(&mut packager, &[Unit { protocol, to, large: false, octets: &hex(&unit) }]);
         let mut expected = [hex("4740351000"), hex(&sndu)].concat();
         expected.resize(188, 0xFF);
-        assert_eq!(bodies, [Sent { octets: expected, several: false, to: None, units: 1 }]);
+        assert_eq!(bodies, [SentBody { octets: expected, several: false, to: None, units: 1 }]);
     }
 }
 
@@ -67,7 +67,7 @@ fn what_others_send_is_taken() {
     let sndu = "003f86dd00010203040560000000000d3a4020010db830081965000000000000000120010db825091962000000000000000280009d8c0638000400000000007c171763";
     let mut packet = [hex("4740351000"), hex(sndu)].concat();
     packet.resize(188, 0xFF);
-    let body = Sent { octets: packet, several: false, to: None, units: 1 };
+    let body = SentBody { octets: packet, several: false, to: None, units: 1 };
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
     let came = unpacked(&mut unpackager, std::slice::from_ref(&body));
     assert_eq!((came[0].1, came[0].3.len()), (Protocol::Ipv6, 53));
@@ -151,7 +151,7 @@ fn tables_say_where_the_stream_is() {
     assert_eq!(packager.counters().psi, 4);
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
     let bodies: Vec<_> =
-        bodies.into_iter().map(|octets| Sent { octets, several: false, to: None, units: 0 }).collect();
+        bodies.into_iter().map(|octets| SentBody { octets, several: false, to: None, units: 0 }).collect();
     assert_eq!(unpacked(&mut unpackager, &bodies).len(), 1);
     assert_eq!(unpackager.counters().ts.psi, 2);
 }
@@ -168,7 +168,7 @@ fn a_constant_rate_has_null_packets() {
     let (mut pushed, mut refused) = (Vec::new(), 0);
     let mut now = Instant::ZERO;
     while now < at(2_000) {
-        let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+        let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
         packager.poll(now, &mut sink);
         let octets = vec![pushed.len() as u8 | 1; 900];
         // Nothing for half a second, then more than the stream can carry.

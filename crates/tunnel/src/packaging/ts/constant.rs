@@ -23,7 +23,7 @@ pub(super) struct Constant {
     bitrate: u64,
     per_body: usize,
     /// Pending TS Packets.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingPacket>,
     /// Number of units that end in the incomplete TS Packet of the encapsulator.
     ends: u32,
     /// True if the next units belong to the channel with large CIDs.
@@ -33,7 +33,7 @@ pub(super) struct Constant {
 
 /// A pending TS Packet.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingPacket {
     /// True if its units belong to the channel with large CIDs.
     pub(super) large: bool,
     /// Number of units that end in it.
@@ -66,7 +66,7 @@ impl Constant {
     /// Adds a complete TS Packet. Unless the queue is full, it has room for those of any unit.
     pub(super) fn push(&mut self, packet: &TsPacket) {
         let units = std::mem::take(&mut self.ends);
-        self.waiting.push_back(Waiting { large: self.large, units, packet: *packet });
+        self.waiting.push_back(PendingPacket { large: self.large, units, packet: *packet });
     }
 
     /// Records the end of a pushed unit: in the incomplete TS Packet, or in the last complete one.
@@ -100,13 +100,13 @@ impl Constant {
 
     /// Returns the TS Packet of the slot. An incomplete TS Packet is sent, too: the slot would be empty
     /// otherwise.
-    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> Waiting {
+    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> PendingPacket {
         if self.waiting.is_empty() {
             encapsulator.flush(&mut |packet| self.push(packet));
         }
         self.waiting.pop_front().unwrap_or_else(|| {
             self.nulls += 1;
-            Waiting { large: self.large, units: 0, packet: NULL_PACKET }
+            PendingPacket { large: self.large, units: 0, packet: NULL_PACKET }
         })
     }
 }

@@ -20,14 +20,14 @@ const PIDS: usize = 0x2000;
 
 /// Receives the PIDs of all other ends.
 #[derive(Debug)]
-pub struct Receiver {
-    streams: Streams,
+pub struct TsReceiver {
+    streams: PidStreams,
     synchronizer: Synchronizer,
     rtp: Sources,
 }
 
 #[derive(Debug)]
-struct Streams {
+struct PidStreams {
     streams: Vec<(Option<SiteId>, Sndus<'static, Vec<u8>>)>,
     /// Index in `streams` by PID, from 1.
     places: Box<[u8]>,
@@ -36,14 +36,14 @@ struct Streams {
     counters: UnpackagerCounters,
 }
 
-impl Receiver {
+impl TsReceiver {
     pub(in crate::packaging) fn new(
         pid: Pid,
         own: Option<Npa>,
         others: &Others,
         largest_unit: usize,
     ) -> Result<Self, PackagingError> {
-        let mut streams = Streams {
+        let mut streams = PidStreams {
             streams: Vec::new(),
             places: vec![0; PIDS].into_boxed_slice(),
             own: addresses::own(own, others),
@@ -123,7 +123,7 @@ impl Receiver {
     }
 }
 
-impl Streams {
+impl PidStreams {
     fn add(&mut self, pid: Pid, from: SiteId, filter: &NpaFilter) -> Result<(), PackagingError> {
         if !pid.is_for_streams() {
             return Err(PackagingError::Pid(pid));

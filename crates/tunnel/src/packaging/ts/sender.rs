@@ -11,10 +11,10 @@ use thinair_ule::{
 use thinair_wire::time::Instant;
 
 use super::LARGEST_UNIT;
-use super::constant::{Constant, Waiting};
+use super::constant::{Constant, PendingPacket};
 use crate::packaging::addresses::Addresses;
 use crate::packaging::counters::PackagerCounters;
-use crate::packaging::rtp::{self, Headers};
+use crate::packaging::rtp::{self, RtpHeaders};
 use crate::packaging::{Body, BodySink, PackagerConfig, PackagingError, PushError, ether_type};
 use crate::plan::{Others, Packaging};
 use crate::unit::{SiteId, Unit};
@@ -26,7 +26,7 @@ const PMT: u16 = 0x0100;
 
 /// Sends units in TS Packets.
 #[derive(Debug)]
-pub struct Sender {
+pub struct TsSender {
     encapsulator: Encapsulator,
     addresses: Addresses,
     bodies: Bodies,
@@ -38,7 +38,7 @@ pub struct Sender {
     counters: PackagerCounters,
 }
 
-impl Sender {
+impl TsSender {
     pub(in crate::packaging) fn new(
         now: Instant,
         packaging: &Packaging,
@@ -175,7 +175,7 @@ impl Sender {
                 match psi.as_mut().and_then(|psi| psi.next(now)) {
                     Some(table) => bodies.push_table(now, &table, sink),
                     None => {
-                        let Waiting { large, units, packet } = constant.next(encapsulator);
+                        let PendingPacket { large, units, packet } = constant.next(encapsulator);
                         bodies.set_large(large, sink);
                         bodies.ends = units;
                         bodies.push(now, &packet, sink);
@@ -229,7 +229,7 @@ fn sndu(unit: Unit<'_>) -> Result<Sndu<'_>, PushError> {
 #[derive(Debug)]
 struct Bodies {
     octets: Vec<u8>,
-    rtp: Option<Headers>,
+    rtp: Option<RtpHeaders>,
     /// Size of a full body in octets.
     full: usize,
     /// True if the units belong to the channel with large CIDs.
@@ -248,7 +248,7 @@ impl Bodies {
         let full = per_datagram * ts::LEN + if rtp.is_some() { rtp::HEADER } else { 0 };
         Self {
             octets: Vec::with_capacity(full),
-            rtp: rtp.map(Headers::new),
+            rtp: rtp.map(RtpHeaders::new),
             full,
             large: false,
             units: 0,

@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 use crate::plan::Suite;
-use crate::seal::header::Kind;
+use crate::seal::header::DatagramKind;
 use crate::seal::key_file::{Key, KeyId};
 use crate::seal::suite::Cipher;
 use crate::unit::SiteId;
@@ -43,7 +43,7 @@ impl Clear {
     /// Parses the clear part; `None`: it is not an announcement.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         if datagram.len() != LENGTH
-            || Kind::of(datagram[0]) != Some(Kind::Announcement)
+            || DatagramKind::of(datagram[0]) != Some(DatagramKind::Announcement)
             || datagram[0] & 0x1f != 0
         {
             return None;
@@ -64,7 +64,7 @@ impl Clear {
 
 impl Announcement {
     pub(super) fn seal(&self, clear: &Clear, cipher: &Cipher, out: &mut Vec<u8>) {
-        out.extend([Kind::Announcement.bits(), clear.site.number()]);
+        out.extend([DatagramKind::Announcement.bits(), clear.site.number()]);
         out.extend(clear.key.0);
         out.extend(clear.salt);
         out.extend(clear.number.to_be_bytes());

@@ -43,7 +43,7 @@ fn nothing_is_opened_twice() {
     let mut room = ready();
     let flying = room.seal(LEFT, b"once").expect("a session");
     assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"once")));
-    assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Refused(Refused::Replayed)));
+    assert_eq!(room.arrive(RIGHT, &flying), Some(RoomEvent::Refused(Refused::Replayed)));
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn late_ones_are_opened_up_to_2_048() {
     // The 2,048 counters below the next one, including the one opened.
     for late in (153..2_200).rev() {
         assert_eq!(room.arrive(RIGHT, &flying[late]), Some(body(&(late as u32).to_be_bytes())));
-        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(Event::Refused(Refused::Replayed)));
+        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(RoomEvent::Refused(Refused::Replayed)));
     }
     let too_late = room.arrive(RIGHT, &flying[152]);
     // Its low bits are completed to a future counter.
-    assert_eq!(too_late, Some(Event::Refused(Refused::Forged)));
+    assert_eq!(too_late, Some(RoomEvent::Refused(Refused::Forged)));
 }
 
 #[test]
@@ -124,13 +124,13 @@ fn an_octet_that_is_changed_anywhere_is_found() {
             let mut damaged = flying.clone();
             damaged.octets[bit / 8] ^= 1 << (bit % 8);
             let event = room.arrive(RIGHT, &damaged);
-            assert!(matches!(event, Some(Event::Refused(_))), "bit {bit}: {event:?}");
+            assert!(matches!(event, Some(RoomEvent::Refused(_))), "bit {bit}: {event:?}");
         }
         for length in 0..flying.octets.len() {
             let mut short = flying.clone();
             short.octets.truncate(length);
             let event = room.arrive(RIGHT, &short);
-            assert!(matches!(event, Some(Event::Refused(_))), "{length} octets: {event:?}");
+            assert!(matches!(event, Some(RoomEvent::Refused(_))), "{length} octets: {event:?}");
         }
         assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"a body")), "nothing was changed by all that");
     }
@@ -145,7 +145,7 @@ fn flags_travel() {
         let end = &mut room.ends[LEFT].seal;
         end.seal(room.now, Destination::Peer(0), flags, b"body", &mut octets).expect("a session");
         let flying = Flying { from: address(LEFT), to: None, octets };
-        assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Body(b"body".to_vec(), flags)));
+        assert_eq!(room.arrive(RIGHT, &flying), Some(RoomEvent::Body(b"body".to_vec(), flags)));
     }
 }
 
@@ -167,7 +167,10 @@ fn reflected_bodies_are_refused() {
             let mut flying = room.seal(LEFT, b"mine").expect("a session");
             flying.from = address(RIGHT);
             let event = room.arrive(LEFT, &flying);
-            assert!(matches!(event, Some(Event::Refused(Refused::Forged | Refused::Unknown))), "{event:?}");
+            assert!(
+                matches!(event, Some(RoomEvent::Refused(Refused::Forged | Refused::Unknown))),
+                "{event:?}"
+            );
         }
     }
 }
@@ -212,7 +215,7 @@ proptest! {
                 }
             }
             let event = room.arrive(RIGHT, &Flying { from: address(5), to: None, octets });
-            prop_assert!(matches!(event, Some(Event::Refused(_))), "{:?}", event);
+            prop_assert!(matches!(event, Some(RoomEvent::Refused(_))), "{:?}", event);
             prop_assert!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_none());
         }
         room.talk(LEFT, b"still there");
@@ -231,7 +234,7 @@ proptest! {
             if seen.insert(which) {
                 prop_assert_eq!(event, Some(body(&(which as u32).to_be_bytes())));
             } else {
-                prop_assert_eq!(event, Some(Event::Refused(Refused::Replayed)));
+                prop_assert_eq!(event, Some(RoomEvent::Refused(Refused::Replayed)));
             }
         }
     }

@@ -57,7 +57,7 @@ fn another_instance_that_has_just_asked_costs_a_cookie() {
     // The cookie is useless at another address, or for another request.
     let mut damaged = reply.clone();
     damaged.octets[30] ^= 1;
-    assert!(matches!(room.arrive(LEFT, &damaged), Some(Event::Refused(_))));
+    assert!(matches!(room.arrive(LEFT, &damaged), Some(RoomEvent::Refused(_))));
     assert_eq!(room.arrive(LEFT, &reply), None);
     room.now = room.now + Duration::from_millis(1);
     let paid = asked_again(&mut room);
@@ -78,7 +78,7 @@ fn an_end_gets_its_session_though_others_repeat_old_requests() {
         while room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_some() {}
         room.pass(Duration::from_millis(100));
     }
-    assert!(room.ends[RIGHT].events.contains(&Event::Session(NewSession { restarted: true })));
+    assert!(room.ends[RIGHT].events.contains(&RoomEvent::Session(NewSession { restarted: true })));
     room.talk(LEFT, b"and talks");
     room.talk(RIGHT, b"with the other");
 }

@@ -59,14 +59,14 @@ fn plan(own: u8) -> GroupPlan {
     }
 }
 
-struct Site {
+struct GroupSite {
     seal: Seal,
     disk: Disk,
     seed: u64,
     now: Instant,
 }
 
-impl Site {
+impl GroupSite {
     fn new(own: u8) -> Self {
         Self::with(plan(own), Disk::default(), u64::from(own))
     }
@@ -107,36 +107,36 @@ impl Site {
         panic!("none in 20 s");
     }
 
-    fn open(&mut self, datagram: &[u8]) -> What {
+    fn open(&mut self, datagram: &[u8]) -> Alteration {
         match self.seal.open(self.now, None, &mut datagram.to_vec()) {
             Opened::Body { from: Sender::Site(from), body, session: None, .. } => {
-                What::Body(from.number(), body.to_vec())
+                Alteration::Body(from.number(), body.to_vec())
             }
             Opened::Session { from: Sender::Site(from), session: NewSession { restarted } } => {
-                What::Session(from.number(), restarted)
+                Alteration::Session(from.number(), restarted)
             }
-            Opened::Refused(refused) => What::Refused(refused),
-            Opened::Handled => What::Handled,
+            Opened::Refused(refused) => Alteration::Refused(refused),
+            Opened::Handled => Alteration::Handled,
             other => panic!("{other:?}"),
         }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum What {
+enum Alteration {
     Body(u8, Vec<u8>),
     Session(u8, bool),
     Refused(Refused),
     Handled,
 }
 
-use What::*;
+use Alteration::*;
 
 #[test]
 fn three_sites_hear_each_other() {
     for suite in SUITES {
-        let mut sites =
-            [1, 2, 3].map(|own| Site::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
+        let mut sites = [1, 2, 3]
+            .map(|own| GroupSite::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
         for from in 0..3 {
             let early = sites[from].seal(b"early");
             let announcement = sites[from].announcement();
@@ -168,20 +168,20 @@ fn three_sites_hear_each_other() {
 
 #[test]
 fn who_only_hears_says_nothing() {
-    let mut hears = Site::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
+    let mut hears = GroupSite::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
     let sealed =
         hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
     assert_eq!(sealed, Err(NotSealed::OnlyHears));
     assert_eq!(hears.seal.poll(hears.now, &mut Vec::new()), None);
     assert_eq!(hears.seal.poll_at(), None);
-    let mut sender = Site::new(1);
+    let mut sender = GroupSite::new(1);
     hears.open(&sender.announcement());
     assert_eq!(hears.open(&sender.seal(b"!")), Body(1, b"!".to_vec()));
 }
 
 #[test]
 fn announcements_come_on_their_schedule() {
-    let mut sender = Site::new(1);
+    let mut sender = GroupSite::new(1);
     let mut at = Vec::new();
     for second in 0..64 {
         if sender.seal.poll(sender.now, &mut Vec::new()).is_some() {
@@ -192,7 +192,7 @@ fn announcements_come_on_their_schedule() {
     assert_eq!(at, [0, 1, 3, 7, 15, 31, 47, 63]);
     // The keys are announced soon to a site that starts.
     sender.announcement();
-    let mut other = Site::new(2);
+    let mut other = GroupSite::new(2);
     assert_eq!(sender.open(&other.announcement()), Session(2, false));
     sender.now = sender.now + Duration::from_secs(2);
     assert!(sender.seal.poll(sender.now, &mut Vec::new()).is_some());
@@ -200,7 +200,7 @@ fn announcements_come_on_their_schedule() {
 
 #[test]
 fn what_was_recorded_before_a_start_is_refused() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     let old = [sender.announcement(), sender.seal(b"old")];
     for datagram in &old {
         receiver.open(datagram);
@@ -230,7 +230,7 @@ fn what_was_recorded_before_a_start_is_refused() {
 
 #[test]
 fn a_receiver_that_starts_anew_goes_on_where_it_was() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     let announcement = sender.announcement();
     receiver.open(&announcement);
     let recorded: Vec<_> = (0..100).map(|i| sender.seal(&[i])).collect();
@@ -249,14 +249,15 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
 
 #[test]
 fn counters_are_stored_while_the_daemon_runs() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
     for i in 0..40 {
         receiver.open(&sender.seal(&[i]));
     }
-    let stored =
-        |receiver: &Site| receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter);
+    let stored = |receiver: &GroupSite| {
+        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter)
+    };
     assert_eq!(stored(&receiver), Some(0));
     receiver.now = receiver.now + Duration::from_secs(10);
     assert!(receiver.seal.poll_at().is_some_and(|at| at <= receiver.now));
@@ -267,9 +268,9 @@ fn counters_are_stored_while_the_daemon_runs() {
 #[test]
 fn the_same_epoch_with_another_salt_is_refused() {
     // A disk restored from a backup, and a clock that stands still.
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
-    let mut twin = Site::with(plan(1), Disk::default(), 77);
+    let mut twin = GroupSite::with(plan(1), Disk::default(), 77);
     assert_eq!(receiver.open(&twin.announcement()), Refused(Refused::OtherSalt(site(1))));
     assert!(matches!(receiver.open(&twin.seal(b"twin")), Refused(Refused::Forged)));
     assert_eq!(receiver.open(&sender.seal(b"it")), Body(1, b"it".to_vec()));
@@ -277,7 +278,7 @@ fn the_same_epoch_with_another_salt_is_refused() {
 
 #[test]
 fn an_epoch_that_cannot_be_stored_is_not_used() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.disk.fail(true);
     let announcement = sender.announcement();
     assert_eq!(receiver.open(&announcement), Refused(Refused::NotKept(site(1))));
@@ -295,7 +296,7 @@ fn an_epoch_is_one_more_or_the_clock() {
     let disk = Disk::default();
     let number = |disk: &Disk| disk.clone().load(site(1)).expect("readable").expect("stored").number;
     for (wall, epoch) in [(100, 100), (100, 101), (50, 102), (1_000, 1_000), (0, 1_001)] {
-        Site::with(GroupPlan { wall_seconds: wall, ..plan(1) }, disk.clone(), wall);
+        GroupSite::with(GroupPlan { wall_seconds: wall, ..plan(1) }, disk.clone(), wall);
         assert_eq!(number(&disk), epoch);
     }
     disk.clone().store(site(1), &Epoch { number: u64::MAX, salt: [0; 16], counter: 0 }).expect("stored");
@@ -306,7 +307,7 @@ fn an_epoch_is_one_more_or_the_clock() {
 #[test]
 fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
     super::nonces::watch();
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     for start in 0..1_000 {
         sender.restart(plan(1));
         assert_eq!(receiver.open(&sender.announcement()), Session(1, start > 0));
@@ -322,7 +323,7 @@ fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
 fn keys_of_the_file_are_replaced_without_loss() {
     let [old, new] = [1, 2].map(key);
     let steps = [Keys::two(old.clone(), new.clone()), Keys::two(new.clone(), old), Keys::one(new)];
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     let mut count = 0_u32;
     for keys in steps {
@@ -350,7 +351,7 @@ fn keys_of_the_file_are_replaced_without_loss() {
 
 #[test]
 fn after_a_long_loss_an_announcement_helps() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     for _ in 0..65_600 {
         sender.seal(b"lost");
@@ -362,22 +363,22 @@ fn after_a_long_loss_an_announcement_helps() {
 
 #[test]
 fn strangers_are_refused() {
-    let mut receiver = Site::new(2);
-    let mut stranger = Site::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
+    let mut receiver = GroupSite::new(2);
+    let mut stranger = GroupSite::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
     assert_eq!(
         receiver.open(&stranger.announcement()),
         Refused(Refused::UnknownKey { key: key(9).id(), of: SiteId::new(1).map(Sender::Site) })
     );
-    let mut unknown = Site::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
+    let mut unknown = GroupSite::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
     assert_eq!(receiver.open(&unknown.announcement()), Refused(Refused::Unknown));
-    let mut other = Site::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);
     let from = Sender::Site(site(1));
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherParameters(from)));
-    let mut other = Site::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherSuite(from)));
 
     // Announcements with any changed octet, and bodies with the number of another site.
-    let mut sender = Site::new(1);
+    let mut sender = GroupSite::new(1);
     let announcement = sender.announcement();
     for octet in 0..announcement.len() {
         let mut damaged = announcement.clone();
@@ -385,7 +386,7 @@ fn strangers_are_refused() {
         assert!(matches!(receiver.open(&damaged), Refused(_)), "{octet}");
     }
     assert_eq!(receiver.open(&announcement), Session(1, false));
-    receiver.open(&Site::new(3).announcement());
+    receiver.open(&GroupSite::new(3).announcement());
     let mut posed = sender.seal(b"of another");
     posed[1] = 3;
     assert_eq!(receiver.open(&posed), Refused(Refused::Forged));
@@ -405,7 +406,7 @@ proptest! {
 
     #[test]
     fn octets_of_nobody_do_nothing(datagrams in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..120)), 1..60)) {
-        let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+        let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
         receiver.open(&sender.announcement());
         for (kind, mut octets) in datagrams {
             if let (Some(known), true) = ([0x40, 0x50, 0x80].get(kind), octets.len() > 1) {

@@ -6,8 +6,8 @@ use super::room::*;
 use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over, Refused, Unanswered};
 
-const NEW: Event = Event::Session(NewSession { restarted: false });
-const RESTARTED: Event = Event::Session(NewSession { restarted: true });
+const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
+const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)
@@ -96,7 +96,7 @@ fn a_farewell_ends_the_session_and_nothing_is_sent_until_there_is_something() {
         for end in [LEFT, RIGHT] {
             let mut room = Room::ready(over, Suite::AesCcm8);
             let farewell = farewell(&mut room, end);
-            assert_eq!(room.arrive(1 - end, &farewell), Some(Event::Closed));
+            assert_eq!(room.arrive(1 - end, &farewell), Some(RoomEvent::Closed));
             assert!(room.ends.iter().all(|end| end.seal.session(0).is_none()));
             assert_eq!(room.seal(end, b"after the end"), Err(NotSealed::NoSession));
             assert!(sent(&mut room, 1 - end, 3_600, false).is_empty());
@@ -119,21 +119,21 @@ fn a_farewell_is_not_forged_and_not_replayed() {
     for octet in 0..farewell.octets.len() {
         let mut forged = farewell.clone();
         forged.octets[octet] ^= 0x04;
-        assert!(matches!(room.arrive(RIGHT, &forged), Some(Event::Refused(_))), "{octet}");
+        assert!(matches!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(_))), "{octet}");
     }
     let mut forged = body.clone();
     forged.octets[0] ^= 0x04;
-    assert_eq!(room.arrive(RIGHT, &forged), Some(Event::Refused(Refused::Forged)));
+    assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::Forged)));
     assert!(room.ends[RIGHT].seal.session(0).is_some());
-    assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Closed));
-    assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Refused(Refused::Unknown)));
+    assert_eq!(room.arrive(RIGHT, &farewell), Some(RoomEvent::Closed));
+    assert_eq!(room.arrive(RIGHT, &farewell), Some(RoomEvent::Refused(Refused::Unknown)));
 
     // A farewell delayed until the next start.
     for _ in 0..4 {
         room.restart(LEFT, Keys::one(key(1)));
         room.run();
         let event = room.arrive(RIGHT, &farewell);
-        assert!(matches!(event, Some(Event::Refused(_))), "{event:?}");
+        assert!(matches!(event, Some(RoomEvent::Refused(_))), "{event:?}");
         room.talk(LEFT, b"still there");
         room.talk(RIGHT, b"both ways");
     }

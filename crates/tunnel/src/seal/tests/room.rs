@@ -37,7 +37,7 @@ pub(in crate::seal) const PARAMETERS: [u8; 8] = *b"channels";
 
 /// Result at an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::seal) enum Event {
+pub(in crate::seal) enum RoomEvent {
     Body(Vec<u8>, BodyFlags),
     Session(NewSession),
     Closed,
@@ -45,10 +45,10 @@ pub(in crate::seal) enum Event {
 }
 
 /// One end: left or right.
-pub(in crate::seal) struct End {
+pub(in crate::seal) struct RoomEnd {
     pub(in crate::seal) seal: TwoWay,
     pub(in crate::seal) address: SocketAddr,
-    pub(in crate::seal) events: Vec<Event>,
+    pub(in crate::seal) events: Vec<RoomEvent>,
 }
 
 /// A datagram in transit.
@@ -61,7 +61,7 @@ pub(in crate::seal) struct Flying {
 
 pub(in crate::seal) struct Room {
     pub(in crate::seal) now: Instant,
-    pub(in crate::seal) ends: [End; 2],
+    pub(in crate::seal) ends: [RoomEnd; 2],
     pub(in crate::seal) air: VecDeque<Flying>,
     pub(in crate::seal) over: Over,
     /// Number of datagrams sent.
@@ -77,8 +77,8 @@ pub(in crate::seal) fn address(number: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, number as u8 + 1], 5_000))
 }
 
-pub(in crate::seal) fn body(octets: &[u8]) -> Event {
-    Event::Body(octets.to_vec(), BodyFlags::default())
+pub(in crate::seal) fn body(octets: &[u8]) -> RoomEvent {
+    RoomEvent::Body(octets.to_vec(), BodyFlags::default())
 }
 
 impl Room {
@@ -91,12 +91,12 @@ impl Room {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
-            End {
+            RoomEnd {
                 seal: start(now, over, suite, left, Some(address(RIGHT)), 1),
                 address: address(LEFT),
                 events: Vec::new(),
             },
-            End {
+            RoomEnd {
                 seal: start(now, over, suite, right, None, 2),
                 address: address(RIGHT),
                 events: Vec::new(),
@@ -151,19 +151,19 @@ impl Room {
     }
 
     /// Delivers `flying` to an end.
-    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<Event> {
+    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<RoomEvent> {
         let mut octets = flying.octets.clone();
         let from = (self.over == Over::Datagrams).then_some(flying.from);
         let end = &mut self.ends[end];
         let event = match end.seal.open(self.now, from, &mut octets) {
             Opened::Body { from, flags, body, session, .. } => {
                 assert_eq!(from, Sender::Peer(0));
-                end.events.extend(session.map(Event::Session));
-                Event::Body(body.to_vec(), flags)
+                end.events.extend(session.map(RoomEvent::Session));
+                RoomEvent::Body(body.to_vec(), flags)
             }
-            Opened::Session { session, .. } => Event::Session(session),
-            Opened::Refused(refused) => Event::Refused(refused),
-            Opened::Closed { .. } => Event::Closed,
+            Opened::Session { session, .. } => RoomEvent::Session(session),
+            Opened::Refused(refused) => RoomEvent::Refused(refused),
+            Opened::Closed { .. } => RoomEvent::Closed,
             Opened::Alive { .. } | Opened::Path { .. } | Opened::Handled => return None,
         };
         end.events.push(event.clone());

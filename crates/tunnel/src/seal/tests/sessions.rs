@@ -9,8 +9,8 @@ use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over};
 
 const SUITES: [Suite; 4] = Suite::ALL;
-const NEW: Event = Event::Session(NewSession { restarted: false });
-const RESTARTED: Event = Event::Session(NewSession { restarted: true });
+const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
+const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
 
 fn since(room: &Room, end: usize) -> Option<crate::seal::SessionState> {
     room.ends[end].seal.session(0)

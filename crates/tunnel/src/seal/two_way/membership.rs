@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::peer::Peer;
-use super::timers::Timer;
+use super::peer::PeerState;
+use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay, canonical};
 use crate::seal::key_file::{Key, Keys};
 
@@ -21,7 +21,7 @@ impl TwoWay {
         else {
             return Err(BadPeers::Count(number + 1));
         };
-        let peer = Peer::new(now, self.over, place, peer);
+        let peer = PeerState::new(now, self.over, place, peer);
         match self.peers.get_mut(number) {
             Some(vacant) => *vacant = peer,
             None => self.peers.push(peer),
@@ -37,8 +37,8 @@ impl TwoWay {
         self.random.fill(&mut unknown);
         let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)), address: None, keepalive: None };
         if let (Some(peer), Ok(place)) = (self.peers.get_mut(number), u8::try_from(number)) {
-            *peer = Peer::new(now, self.over, place, vacant);
-            peer.timers.stop(Timer::Try);
+            *peer = PeerState::new(now, self.over, place, vacant);
+            peer.timers.stop(PeerTimer::Try);
             self.moves += 1;
         }
     }

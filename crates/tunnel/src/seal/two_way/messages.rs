@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use sha2::{Digest, Sha256};
 use thinair_wire::time::Instant;
 
-use super::peer::{Peer, SESSIONS};
-use super::{ANSWERS, Answer, TwoWay, session, timers};
+use super::peer::{PeerState, SESSIONS};
+use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
 use crate::seal::cookie;
-use crate::seal::handshake::{Identity, MAC, Request, RequestHeader};
+use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader};
 use crate::seal::{Opened, Refused, Sender};
 
 impl TwoWay {
@@ -26,7 +26,7 @@ impl TwoWay {
             return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
         let key = key.key.clone();
-        let Some(request) = Request::open(&key, datagram, &mut *self.random) else {
+        let Some(request) = OpenedRequest::open(&key, datagram, &mut *self.random) else {
             return Opened::Refused(Refused::Forged);
         };
         let theirs = request.theirs;
@@ -51,7 +51,7 @@ impl TwoWay {
             let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
             let to = (header.index, &hash);
             self.jar.reply(now, from, &key, to, &mut *self.random, &mut octets);
-            self.answers.push_back(Answer { peer: number, to: from, octets });
+            self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
             return Opened::Handled;
         }
         // A peer with other parameters receives ours, so that both ends can report the difference. No session
@@ -62,7 +62,7 @@ impl TwoWay {
         let Some(shared) = request.answer(&self.ours, header.index, index, &mut octets) else {
             return Opened::Refused(Refused::Forged);
         };
-        self.answers.push_back(Answer { peer: number, to: from, octets });
+        self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
         if let Some(refused) = differs {
             return Opened::Refused(refused);
         }
@@ -83,12 +83,12 @@ impl TwoWay {
 
     /// Returns the peer that has the key of a request. Of several, the one with the known instance; then the
     /// one with the address; finally the one without a configured address.
-    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &Identity) -> Option<usize> {
+    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &EndIdentity) -> Option<usize> {
         let peers = || {
             let all = self.peers.iter().enumerate();
             all.filter(|(_, peer)| peer.keys.iter().any(|key| key.id == header.key))
         };
-        let only = |test: &dyn Fn(&Peer) -> bool| {
+        let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = peers().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
             fitting.next().is_none().then_some(first.0)

@@ -6,12 +6,12 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::session::Session;
-use super::timers::{Timer, Timers};
+use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
-use crate::seal::handshake::{Identity, Initiation};
-use crate::seal::header::{Header, PathBody, Whose};
+use crate::seal::handshake::{EndIdentity, Initiation};
+use crate::seal::header::{ClearHeader, PathBody, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
 
@@ -49,7 +49,7 @@ pub(super) struct NamedKey {
 }
 
 /// A request whose answer is pending.
-pub(super) struct Pending {
+pub(super) struct RequestInFlight {
     pub(super) initiation: Initiation,
     pub(super) index: u8,
     pub(super) key: NamedKey,
@@ -58,7 +58,7 @@ pub(super) struct Pending {
 }
 
 /// State of a peer.
-pub(super) struct Peer {
+pub(super) struct PeerState {
     number: u8,
     /// Keys; the first one is used.
     pub(super) keys: Vec<NamedKey>,
@@ -72,8 +72,8 @@ pub(super) struct Peer {
     instance: Option<([u8; 8], u32)>,
     current: Option<Box<Session>>,
     previous: Option<(Box<Session>, Instant)>,
-    next: Option<Next>,
-    pub(super) pending: Option<Box<Pending>>,
+    next: Option<NextSession>,
+    pub(super) pending: Option<Box<RequestInFlight>>,
     cookie: Option<(Cookie, Instant)>,
     pub(super) timers: Timers,
     /// Start of the search for a free index: released indices rest as long as possible.
@@ -94,18 +94,18 @@ pub(super) struct Peer {
 }
 
 /// A session created by a request, with which nothing was decrypted yet.
-struct Next {
+struct NextSession {
     session: Box<Session>,
     request: u32,
     until: Instant,
 }
 
-impl Peer {
+impl PeerState {
     pub(super) fn new(now: Instant, over: Over, number: u8, peer: PeerKeys) -> Self {
         let address = peer.address.map(canonical);
         let mut timers = Timers::default();
         if address.is_some() || over == Over::Line {
-            timers.set(Timer::Try, now);
+            timers.set(PeerTimer::Try, now);
         }
         Self {
             number,
@@ -152,7 +152,7 @@ impl Peer {
         if let Some(current) = &mut self.current {
             if !known(current.key) {
                 current.until = current.until.min(now + KEPT);
-                self.timers.by(Timer::Retire, current.until);
+                self.timers.by(PeerTimer::Retire, current.until);
             }
             if current.key != self.keys[0].id {
                 self.attempts = 0;
@@ -162,7 +162,7 @@ impl Peer {
     }
 
     /// True if a request with that number may be a new one.
-    pub(super) fn is_fresh(&self, theirs: &Identity, number: u32) -> bool {
+    pub(super) fn is_fresh(&self, theirs: &EndIdentity, number: u32) -> bool {
         let next = self.next.as_ref().map(|next| (next.session.instance, next.request));
         let seen = [self.instance, next];
         !seen.into_iter().flatten().any(|(instance, last)| instance == theirs.instance && number <= last)
@@ -175,7 +175,7 @@ impl Peer {
 
     /// True if another instance has just requested a session, and this one is unknown: one of both is a
     /// replay.
-    pub(super) fn is_waiting_for_another(&self, now: Instant, theirs: &Identity) -> bool {
+    pub(super) fn is_waiting_for_another(&self, now: Instant, theirs: &EndIdentity) -> bool {
         !self.is_instance(&theirs.instance)
             && self.next.as_ref().is_some_and(|next| {
                 next.session.instance != theirs.instance && now.since(next.session.since) < YOUNG
@@ -211,8 +211,8 @@ impl Peer {
             *last = request;
         }
         let until = now + KEPT;
-        self.next = Some(Next { session, request, until });
-        self.timers.by(Timer::Retire, until);
+        self.next = Some(NextSession { session, request, until });
+        self.timers.by(PeerTimer::Retire, until);
     }
 
     /// Processes the answer to our request. `None`: both ends have initiated at once, and the session of the
@@ -238,7 +238,7 @@ impl Peer {
             self.address = from;
         }
         self.confirmations = CONFIRMATIONS;
-        self.timers.set(Timer::Ask, now);
+        self.timers.set(PeerTimer::Ask, now);
         Some(self.install(now, session, 0))
     }
 
@@ -257,11 +257,11 @@ impl Peer {
         self.wrong = 0;
         self.suspected = false;
         self.remembered = None;
-        for timer in [Timer::Try, Timer::Dead, Timer::Unanswered] {
+        for timer in [PeerTimer::Try, PeerTimer::Dead, PeerTimer::Unanswered] {
             self.timers.stop(timer);
         }
-        self.timers.set(Timer::Rekey, rekey);
-        self.timers.by(Timer::Retire, now + KEPT);
+        self.timers.set(PeerTimer::Rekey, rekey);
+        self.timers.by(PeerTimer::Retire, now + KEPT);
         NewSession { restarted }
     }
 
@@ -307,14 +307,14 @@ impl Peer {
             self.hurry(now, sealed.is_err());
         }
         sealed?;
-        self.timers.stop(Timer::Sign);
-        if !body.is_empty() && is_answered && self.timers.at(Timer::Dead).is_none() {
-            self.timers.set(Timer::Dead, now + DEAD);
+        self.timers.stop(PeerTimer::Sign);
+        if !body.is_empty() && is_answered && self.timers.at(PeerTimer::Dead).is_none() {
+            self.timers.set(PeerTimer::Dead, now + DEAD);
         }
         if let Some(keepalive) = self.keepalive
             && self.confirmations == 0
         {
-            self.timers.set(Timer::Ask, now + keepalive);
+            self.timers.set(PeerTimer::Ask, now + keepalive);
         }
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Peer {
         now: Instant,
         from: Option<SocketAddr>,
         index: u8,
-        header: &Header,
+        header: &ClearHeader,
         length: usize,
         datagram: &mut [u8],
     ) -> Result<(Plain, Option<NewSession>), Refused> {
@@ -367,7 +367,7 @@ impl Peer {
         session.heard = true;
         self.suspected = false;
         self.wrong = 0;
-        self.timers.stop(Timer::Dead);
+        self.timers.stop(PeerTimer::Dead);
         let mut new_session = None;
         if is_next
             && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
@@ -389,9 +389,9 @@ impl Peer {
         if matches!(header.whose, Whose::Path(_, PathBody::Confirmation)) {
             // The packet is an answer itself.
         } else if !plain.body.is_empty() {
-            self.timers.by(Timer::Sign, now + SIGN);
+            self.timers.by(PeerTimer::Sign, now + SIGN);
         } else if header.flags.several {
-            self.timers.set(Timer::Sign, now);
+            self.timers.set(PeerTimer::Sign, now);
         }
         Ok((plain, new_session))
     }
@@ -399,8 +399,8 @@ impl Peer {
     fn confirmed(&mut self, now: Instant) {
         self.confirmations = 0;
         match self.keepalive {
-            Some(keepalive) => self.timers.set(Timer::Ask, now + keepalive),
-            None => self.timers.stop(Timer::Ask),
+            Some(keepalive) => self.timers.set(PeerTimer::Ask, now + keepalive),
+            None => self.timers.stop(PeerTimer::Ask),
         }
     }
 
@@ -427,7 +427,7 @@ impl Peer {
             self.next.as_ref().map(|next| next.until),
         ];
         for until in ends.into_iter().flatten() {
-            self.timers.by(Timer::Retire, until);
+            self.timers.by(PeerTimer::Retire, until);
         }
     }
 }
@@ -444,11 +444,11 @@ mod tests {
     /// sizes, except the messages that snow stores of a handshake.
     #[test]
     fn memory_of_a_peer_is_bounded() {
-        let sessions = 3 * size_of::<Session>() + size_of::<Pending>();
+        let sessions = 3 * size_of::<Session>() + size_of::<RequestInFlight>();
         let keys = 2 * size_of::<NamedKey>();
         // The key schedules of AES are in their own boxes.
         let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
-        let all = size_of::<Peer>() + sessions + keys + ciphers;
+        let all = size_of::<PeerState>() + sessions + keys + ciphers;
         assert!(all <= 8_192, "{all} octets");
     }
 }

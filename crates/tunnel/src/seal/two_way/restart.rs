@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::peer::{Peer, Unanswered};
+use super::peer::{PeerState, Unanswered};
 use super::{TwoWay, canonical, timers};
 use crate::seal::KeyId;
 
@@ -32,7 +32,7 @@ impl TwoWay {
 
     /// Returns addresses to [remember](Self::remember): authenticated ones that are not configured.
     pub fn whereabouts(&self) -> impl Iterator<Item = Whereabouts> {
-        let at = |(peer, known): (usize, &Peer)| {
+        let at = |(peer, known): (usize, &PeerState)| {
             let address = known.address.filter(|_| known.address != known.home)?;
             Some(Whereabouts { peer, key: known.keys[0].id, address })
         };
@@ -51,7 +51,7 @@ impl TwoWay {
     /// Returns the peer that may be at `from`, without proof: the only one there, or else the only one
     /// without a session.
     pub(super) fn who_may(&self, from: Option<SocketAddr>) -> Option<usize> {
-        let only = |test: &dyn Fn(&Peer) -> bool| {
+        let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = self.peers.iter().enumerate().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
             fitting.next().is_none().then_some(first.0)

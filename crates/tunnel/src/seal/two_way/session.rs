@@ -6,7 +6,7 @@ use thinair_wire::time::Instant;
 
 use crate::plan::Suite;
 use crate::seal::direction::{Opener, Sealer};
-use crate::seal::handshake::{Identity, Shared};
+use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::key_file::KeyId;
 
 /// Maximum age of keys.
@@ -51,11 +51,11 @@ impl Session {
     pub(super) fn new(
         now: Instant,
         suite: Suite,
-        shared: &Shared,
+        shared: &SharedSecrets,
         initiator: bool,
         (ours, theirs): (u8, u8),
         key: KeyId,
-        identity: &Identity,
+        identity: &EndIdentity,
     ) -> Box<Self> {
         let (sealer, opener) = shared.directions(suite, initiator);
         Box::new(Self {

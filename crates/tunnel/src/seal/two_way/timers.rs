@@ -4,7 +4,7 @@ use thinair_wire::time::Instant;
 
 /// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
+pub(super) enum PeerTimer {
     /// Send a request of a handshake.
     Try,
     /// Send a keepalive, and request one: to confirm new keys, or at the keepalive interval.
@@ -23,7 +23,7 @@ pub(super) enum Timer {
     Farewell,
 }
 
-impl Timer {
+impl PeerTimer {
     const COUNT: usize = 8;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Farewell,
@@ -39,29 +39,29 @@ impl Timer {
 
 /// Expiry time of each timer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timers([Option<Instant>; Timer::COUNT]);
+pub(super) struct Timers([Option<Instant>; PeerTimer::COUNT]);
 
 impl Timers {
-    pub(super) fn at(&self, timer: Timer) -> Option<Instant> {
+    pub(super) fn at(&self, timer: PeerTimer) -> Option<Instant> {
         self.0[timer as usize]
     }
 
-    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+    pub(super) fn set(&mut self, timer: PeerTimer, at: Instant) {
         self.0[timer as usize] = Some(at);
     }
 
     /// Sets a timer unless it expires earlier.
-    pub(super) fn by(&mut self, timer: Timer, at: Instant) {
+    pub(super) fn by(&mut self, timer: PeerTimer, at: Instant) {
         self.0[timer as usize] = earlier(self.at(timer), Some(at));
     }
 
-    pub(super) fn stop(&mut self, timer: Timer) {
+    pub(super) fn stop(&mut self, timer: PeerTimer) {
         self.0[timer as usize] = None;
     }
 
     /// Stops and returns the first expired timer.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Timer> {
-        let due = Timer::ALL.into_iter().find(|timer| self.at(*timer).is_some_and(|at| at <= now))?;
+    pub(super) fn take(&mut self, now: Instant) -> Option<PeerTimer> {
+        let due = PeerTimer::ALL.into_iter().find(|timer| self.at(*timer).is_some_and(|at| at <= now))?;
         self.stop(due);
         Some(due)
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::{CONFIRM, CONFIRMATIONS, DEAD, Peer, Pending};
+use super::{CONFIRM, CONFIRMATIONS, DEAD, PeerState, RequestInFlight};
 use crate::seal::cookie::{self, Cookie};
-use crate::seal::handshake::{Identity, Initiation};
+use crate::seal::handshake::{EndIdentity, Initiation};
 use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::Timer;
+use crate::seal::two_way::timers::PeerTimer;
 use crate::seal::{BodyFlags, Random};
 
 /// Minimum interval of key exchanges on suspicion.
@@ -38,55 +38,55 @@ pub enum Unanswered {
     Session,
 }
 
-impl Peer {
+impl PeerState {
     /// Writes the datagram that is due to `out`, and returns its address if it differs from that of the peer.
     /// `None`: nothing is due.
     pub(in crate::seal::two_way) fn poll(
         &mut self,
         now: Instant,
         over: Over,
-        ours: &Identity,
+        ours: &EndIdentity,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Option<Option<SocketAddr>> {
         while let Some(timer) = self.timers.take(now) {
             let written = match timer {
-                Timer::Retire => {
+                PeerTimer::Retire => {
                     self.retire(now);
                     false
                 }
-                Timer::Rekey => {
+                PeerTimer::Rekey => {
                     self.try_unless_trying(now);
                     false
                 }
-                Timer::Dead => {
+                PeerTimer::Dead => {
                     self.unanswered = Some(Unanswered::Session);
                     self.suspect(now);
                     false
                 }
-                Timer::Unanswered => {
+                PeerTimer::Unanswered => {
                     if self.current.is_none() {
                         self.unanswered = Some(Unanswered::Request);
                     }
                     false
                 }
-                Timer::Try => {
+                PeerTimer::Try => {
                     let remembered = self.take_remembered();
                     let is_somewhere = remembered.is_some() || self.address.is_some() || over == Over::Line;
                     if is_somewhere {
                         // A peer at a remembered address may be gone; if it has no configured address, it
                         // will contact us itself.
                         if self.attempts == 0 && (remembered.is_none() || self.home.is_some()) {
-                            self.timers.set(Timer::Unanswered, now + UNANSWERED);
+                            self.timers.set(PeerTimer::Unanswered, now + UNANSWERED);
                         }
                         self.request(now, ours, random, out);
                         return Some(remembered);
                     }
                     false
                 }
-                Timer::Farewell => self.farewell(now, over, out),
-                Timer::Ask => self.sign(now, over, true, out),
-                Timer::Sign => self.sign(now, over, false, out),
+                PeerTimer::Farewell => self.farewell(now, over, out),
+                PeerTimer::Ask => self.sign(now, over, true, out),
+                PeerTimer::Sign => self.sign(now, over, false, out),
             };
             if written {
                 return Some(None);
@@ -96,7 +96,7 @@ impl Peer {
     }
 
     /// Writes message 1 of a handshake.
-    fn request(&mut self, now: Instant, ours: &Identity, random: &mut dyn Random, out: &mut Vec<u8>) {
+    fn request(&mut self, now: Instant, ours: &EndIdentity, random: &mut dyn Random, out: &mut Vec<u8>) {
         self.pending = None;
         let index = self.free_index();
         // A peer that does not have our first key yet may have the other one.
@@ -111,7 +111,7 @@ impl Peer {
             cookie::pay(cookie, out);
             paid = true;
         }
-        self.pending = Some(Box::new(Pending { initiation, index, key, since: now, paid }));
+        self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid }));
         let wait = if self.attempts >= PATIENT.0 && !self.eager {
             PATIENT.1
         } else {
@@ -120,7 +120,7 @@ impl Peer {
         // Up to a quarter longer, so that many peers do not initiate simultaneously.
         let mut share = [0];
         random.fill(&mut share);
-        self.timers.set(Timer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
+        self.timers.set(PeerTimer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
         self.attempts = self.attempts.saturating_add(1);
         self.last_request = Some(now);
         self.eager = false;
@@ -130,7 +130,7 @@ impl Peer {
     pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: SocketAddr) {
         if self.home != Some(address) {
             self.remembered = Some((address, REMEMBERED[usize::from(self.home.is_some())]));
-            self.timers.set(Timer::Try, now);
+            self.timers.set(PeerTimer::Try, now);
         }
     }
 
@@ -160,13 +160,13 @@ impl Peer {
             let after = CONFIRM * (1 << (CONFIRMATIONS - self.confirmations));
             self.confirmations -= 1;
             if self.confirmations > 0 {
-                self.timers.set(Timer::Ask, now + after);
+                self.timers.set(PeerTimer::Ask, now + after);
             } else {
                 self.confirmed(now);
             }
         }
-        if ask && sealed && self.timers.at(Timer::Dead).is_none() {
-            self.timers.set(Timer::Dead, now + DEAD);
+        if ask && sealed && self.timers.at(PeerTimer::Dead).is_none() {
+            self.timers.set(PeerTimer::Dead, now + DEAD);
         }
         sealed
     }
@@ -179,14 +179,14 @@ impl Peer {
         {
             // Once for each request without a cookie.
             pending.paid = true;
-            self.timers.set(Timer::Try, now);
+            self.timers.set(PeerTimer::Try, now);
         }
     }
 
     /// Gives up waiting for an answer; the next request is sent at its time.
     pub(in crate::seal::two_way) fn give_up(&mut self) {
         self.pending = None;
-        self.timers.stop(Timer::Unanswered);
+        self.timers.stop(PeerTimer::Unanswered);
     }
 
     /// Suspects that the session is dead.
@@ -199,7 +199,7 @@ impl Peer {
     }
 
     pub(super) fn try_unless_trying(&mut self, now: Instant) {
-        if self.timers.at(Timer::Try).is_none() {
+        if self.timers.at(PeerTimer::Try).is_none() {
             self.attempts = 0;
             self.try_by(now);
         }
@@ -207,6 +207,6 @@ impl Peer {
 
     pub(in crate::seal::two_way) fn try_by(&mut self, at: Instant) {
         let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
-        self.timers.by(Timer::Try, calm);
+        self.timers.by(PeerTimer::Try, calm);
     }
 }

@@ -2,20 +2,20 @@
 
 use thinair_wire::time::Instant;
 
-use super::Peer;
+use super::PeerState;
 use super::asking::CALM;
 use crate::seal::BodyFlags;
 use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::{Timer, Timers};
+use crate::seal::two_way::timers::{PeerTimer, Timers};
 
 const FAREWELL: BodyFlags = BodyFlags { several: false, addressed: true };
 
-impl Peer {
+impl PeerState {
     /// Ends the session with a farewell, which is due now; nothing else is due.
     pub(in crate::seal::two_way) fn part(&mut self, now: Instant) {
         self.timers = Timers::default();
         if self.current.is_some() {
-            self.timers.set(Timer::Farewell, now);
+            self.timers.set(PeerTimer::Farewell, now);
         }
     }
 
@@ -34,10 +34,10 @@ impl Peer {
         self.end();
         // A session that the other end's next start has requested already.
         if let Some(next) = &self.next {
-            self.timers.set(Timer::Retire, next.until);
+            self.timers.set(PeerTimer::Retire, next.until);
         }
         if self.keepalive.is_some() {
-            self.timers.set(Timer::Try, now + CALM);
+            self.timers.set(PeerTimer::Try, now + CALM);
         }
         true
     }

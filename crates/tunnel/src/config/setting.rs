@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 /// Place of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SettingPlace {
     /// Name: `--mtu`, `[carrier] mtu`, ``option `mtu` of the carrier``.
     pub(super) what: String,
     /// File and line number; `None`: an argument.
     pub(super) file: Option<(Arc<Path>, usize)>,
 }
 
-impl Place {
+impl SettingPlace {
     /// Returns the place of an argument.
     pub fn argument(name: impl Into<String>) -> Self {
         Self { what: name.into(), file: None }
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some((file, line)) => write!(f, "{}:{line}: {}", file.display(), self.what),
@@ -50,7 +50,7 @@ impl fmt::Display for Place {
 /// An error in the configuration: description, place, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    place: Option<Place>,
+    place: Option<SettingPlace>,
     what: String,
     may_pass: bool,
 }
@@ -65,12 +65,12 @@ impl ConfigError {
         Self { may_pass: true, ..self }
     }
 
-    pub(super) fn at(place: &Place, what: impl Into<String>) -> Self {
+    pub(super) fn at(place: &SettingPlace, what: impl Into<String>) -> Self {
         Self { place: Some(place.clone()), what: what.into(), may_pass: false }
     }
 
     /// Returns an error at a place, if it is known.
-    pub(super) fn maybe_at(place: Option<&Place>, what: impl Into<String>) -> Self {
+    pub(super) fn maybe_at(place: Option<&SettingPlace>, what: impl Into<String>) -> Self {
         Self { place: place.cloned(), what: what.into(), may_pass: false }
     }
 
@@ -85,7 +85,7 @@ impl ConfigError {
     }
 
     /// Place of the error; `None` if the setting is missing.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&SettingPlace> {
         self.place.as_ref()
     }
 }
@@ -101,18 +101,18 @@ impl fmt::Display for ConfigError {
 
 /// Value of a setting. Numbers and booleans are text, as in arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) value: Value,
-    pub(super) place: Place,
+pub(super) struct ConfiguredValue {
+    pub(super) value: SettingValue,
+    pub(super) place: SettingPlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum SettingValue {
     One(String),
     List(Vec<String>),
 }
 
-impl Told {
+impl ConfiguredValue {
     pub(super) fn error(&self, what: impl Into<String>) -> ConfigError {
         ConfigError::at(&self.place, what)
     }
@@ -120,16 +120,18 @@ impl Told {
     /// Returns the only text.
     pub(super) fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
-            Value::One(text) => Ok(text),
-            Value::List(_) => Err(self.error("is a list; expected a single value")),
+            SettingValue::One(text) => Ok(text),
+            SettingValue::List(_) => Err(self.error("is a list; expected a single value")),
         }
     }
 
     /// Returns all texts; a single one is split at commas.
     pub(super) fn texts(&self) -> Vec<&str> {
         match &self.value {
-            Value::One(text) => text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect(),
-            Value::List(list) => list.iter().map(String::as_str).collect(),
+            SettingValue::One(text) => {
+                text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+            }
+            SettingValue::List(list) => list.iter().map(String::as_str).collect(),
         }
     }
 
