@@ -20,10 +20,10 @@ pub mod help;
 mod learn;
 #[cfg(feature = "link")]
 mod link;
-#[cfg(feature = "manual")]
-pub mod manual;
 #[cfg(any(feature = "tunnel", all(feature = "coap", target_os = "linux")))]
 mod log;
+#[cfg(feature = "manual")]
+pub mod manual;
 mod moved;
 #[cfg(feature = "channel")]
 mod options;

@@ -29,6 +29,7 @@ use thinair_rohc::profile::coap::Base;
 pub use inside::STATUS_SOCKET;
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
+pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
 pub use setting::{ConfigError, SettingPlace};
 pub use settings::Settings;

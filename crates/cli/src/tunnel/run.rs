@@ -52,11 +52,11 @@ fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     use thinair_os::{Interface, Namespace};
     use thinair_tunnel::daemon::RunFolder;
 
-    if options.config.is_some() || options.name.is_some() || options.tun.is_some() {
+    if options.config.is_some() || options.name.is_some() || options.keys.get("tun").is_some() {
         return Ok(options);
     }
     // A missing namespace is reported when it is needed.
-    let namespace = options.netns.as_deref().and_then(|name| Namespace::open(name).ok());
+    let namespace = options.keys.get("netns").and_then(|name| Namespace::open(name).ok());
     let is_taken = |name: &str| {
         // A persistent interface that is not in use is free.
         let taken = || Interface::named(name).is_ok_and(|interface| interface.is_running());
@@ -64,7 +64,9 @@ fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
         there.unwrap_or(false) || RunFolder::is_in_use(&sources::folder_of(name))
     };
     let mut names = (0..1_000).map(|number| format!("thinair{number}"));
-    options.tun = names.find(|name| !is_taken(name));
+    if let Some(name) = names.find(|name| !is_taken(name)) {
+        options.keys.set("tun", name);
+    }
     Ok(options)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Of, SectionKeys};
+use super::keys::{self, CommandOption, Of, OptionValues, SectionKeys};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace, SettingValue};
 
 /// The keys of a section that have values.
@@ -143,16 +143,15 @@ impl Settings {
         );
     }
 
-    /// Sets several values like [`set`](Self::set).
-    pub fn set_list(&mut self, section: &str, key: &str, argument: &str, values: &[String]) {
-        self.put(
-            section,
-            key,
-            ConfiguredValue {
-                value: SettingValue::List(values.to_vec()),
-                place: SettingPlace::argument(argument),
-            },
-        );
+    /// Sets the key of an option to the values that it was given with; one without values is true.
+    pub fn set_option(&mut self, option: &CommandOption, values: &[String]) {
+        let value = match option.values {
+            OptionValues::None => SettingValue::One("true".to_owned()),
+            OptionValues::One(_) => SettingValue::One(values.last().cloned().unwrap_or_default()),
+            OptionValues::Many(_) => SettingValue::List(values.to_vec()),
+        };
+        let place = SettingPlace::argument(&format!("--{}", option.name));
+        self.put(option.section, option.key, ConfiguredValue { value, place });
     }
 
     fn put(&mut self, section: &str, key: &str, setting: ConfiguredValue) {

@@ -49,8 +49,8 @@ impl CarrierScheme {
 
     /// Returns the options that a URL of this scheme can have, as they are written there.
     fn options(self) -> Vec<String> {
-        let keys = keys::section("carrier").into_iter().flat_map(|section| section.keys);
-        let own = keys.map(|(key, _)| *key).filter(|key| keys::is_option(key));
+        let keys = keys::section("carrier").into_iter().flat_map(keys::SectionKeys::names);
+        let own = keys.filter(|key| keys::is_option(key));
         own.filter(|key| Self::of_key(key).contains(&self)).map(|key| key.replace('_', "-")).collect()
     }
 
