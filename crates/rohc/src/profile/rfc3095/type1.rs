@@ -41,10 +41,10 @@ pub(super) fn uo_1_ts<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) ->
 /// `UO-1-ID`: IP-ID, SN, CRC-3, and an extension if X. RFC 3095, section 5.7.3.
 #[inline]
 pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, extension: Extension) -> Step {
-    // The packet type "MUST NOT be used" while an RND flag is being established (section 5.7), so that there is no
-    // need to look into extension 3 for it.
+    // / The packet type "MUST NOT be used" while an RND flag is being established (RFC 3095, section 5.7), so that
+    // extension 3 need not be examined for it.
     c.enforce(x.has_t_bit())?;
-    // M has its place in the RTP flags of extension 3 alone.
+    // / Only the RTP flags of extension 3 have M.
     c.enforce(!x.rtp.m || extension == Extension::Three)?;
     let rest = extension::rest(extension, T::Zero, x);
     c.discriminator(2, 0b10)?;
@@ -67,7 +67,7 @@ pub(super) fn r_1<'p, C: Coder<'p>>(
     extension: Extension,
 ) -> Step {
     if t != T::Undefined {
-        // As with UO-1-ID, an extension 3 changes no RND flag (sections 5.7 and 5.7.5.1).
+        // / As with UO-1-ID, an extension 3 changes no RND flag (RFC 3095, sections 5.7 and 5.7.5.1).
         c.enforce(x.has_t_bit() == matches!(t, T::Zero | T::One))?;
     }
     let rest = extension::rest(extension, t, x);

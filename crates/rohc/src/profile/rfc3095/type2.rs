@@ -5,7 +5,7 @@ use thinair_wire::coder::{Coder, Step};
 use super::extension::{self, extension_0, extension_1, extension_2, extension_3, rtp_extension};
 use super::{IP_ID, Rfc3095Fields, SN, TS};
 
-/// The extension of a packet of type 1 or 2. With it, base header and extension are one format.
+/// Extension of a packet of type 1 or 2. Base header and extension together are one format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
@@ -65,7 +65,7 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(
     c.crc("CRC", 7)?;
     if t != T::Undefined {
         rtp_extension(c, x, extension, t, true)?;
-        // An extension 3 may change the RND flags, and with them what the base header is (section 5.7.5.1).
+        // / An extension 3 may change the RND flags, and with them the base header (RFC 3095, section 5.7.5.1).
         return c.enforce(x.has_t_bit() == has_t_bit);
     }
     extension_of(c, x, extension)
