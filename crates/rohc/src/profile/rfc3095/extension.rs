@@ -4,7 +4,7 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::list::{ListKind, compressed_list};
 use super::rtp::{self, rtp_header_flags_and_fields};
-use super::type2::{Extension, T};
+use super::type2::{FormatExtension, T};
 use super::{IP_ID, IP_ID2, IpExtra, IpFields, Rfc3095Fields, SN, TS};
 
 /// Number of bits of each slot in an extension.
@@ -17,13 +17,13 @@ pub(super) struct Rest {
 
 /// Returns the bits of each slot in an extension, which the base header needs when it is written.
 #[inline]
-pub(super) fn rest(extension: Extension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
+pub(super) fn rest(extension: FormatExtension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
     let (plus, minus) = match extension {
-        Extension::None => return Rest::default(),
-        Extension::Zero => (3, 0),
-        Extension::One => (3, 8),
-        Extension::Two => (11, 8),
-        Extension::Three => {
+        FormatExtension::None => return Rest::default(),
+        FormatExtension::Zero => (3, 0),
+        FormatExtension::One => (3, 8),
+        FormatExtension::Two => (11, 8),
+        FormatExtension::Three => {
             let sn = if x.ext3_sn { 8 } else { 0 };
             let ip_id = if x.ext3_id { 16 } else { 0 };
             return Rest { sn, ts: rtp::sdvl_bits(x.rtp_extra.ts), ip_id };
@@ -31,7 +31,7 @@ pub(super) fn rest(extension: Extension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
     };
     match t {
         // / Extension 2 has the IP-IDs of two headers; the base header has bits of the lower one only.
-        T::Undefined if extension == Extension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
+        T::Undefined if extension == FormatExtension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
         T::Undefined => Rest { sn: 3, ts: 0, ip_id: plus + minus },
         T::Absent => Rest { sn: 3, ts: plus + minus, ip_id: 0 },
         T::Zero => Rest { sn: 3, ts: minus, ip_id: plus },
@@ -45,7 +45,7 @@ pub(super) fn rest(extension: Extension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
 pub(super) fn rtp_extension<'p, C: Coder<'p>>(
     c: &mut C,
     x: &mut Rfc3095Fields<'p>,
-    extension: Extension,
+    extension: FormatExtension,
     t: T,
     m: bool,
 ) -> Step {
@@ -57,26 +57,26 @@ pub(super) fn rtp_extension<'p, C: Coder<'p>>(
     // / Number of bits of the slot that follow.
     let behind = if plus == minus { 8 } else { 0 };
     match extension {
-        Extension::None => Ok(()),
-        Extension::Zero => {
+        FormatExtension::None => Ok(()),
+        FormatExtension::Zero => {
             c.discriminator(2, 0b00)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, 0)
         }
-        Extension::One => {
+        FormatExtension::One => {
             c.discriminator(2, 0b01)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, behind)?;
             c.lsb(minus, 8, 0)
         }
-        Extension::Two => {
+        FormatExtension::Two => {
             c.discriminator(2, 0b10)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, 8 + behind)?;
             c.lsb(plus, 8, behind)?;
             c.lsb(minus, 8, 0)
         }
-        Extension::Three => rtp_extension_3(c, x, m),
+        FormatExtension::Three => rtp_extension_3(c, x, m),
     }
 }
 

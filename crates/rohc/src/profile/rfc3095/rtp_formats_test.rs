@@ -11,7 +11,7 @@ use thinair_wire::coder::{Lsb, Reader, Refusal, Writer};
 use super::cce::Cce;
 use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
-use super::type2::Extension;
+use super::type2::FormatExtension;
 use super::{IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, Rfc3095Fields, SN, TS, base, ir, type1};
 use crate::profile::{Format, ProfileId};
 
@@ -356,6 +356,9 @@ fn a_packet_with_two_markers_that_differ_is_refused() {
     // UO-1-ID has no M of its own.
     let octets = [0b10_0_00000, 0b1_0000_000, 0b11_0_0_1_0_0_1, 0b01_0_1_0_0_0_0];
     let mut x = rtp(true);
-    assert_eq!(type1::uo_1_id(&mut Reader::new(octets[0], &octets[1..]), &mut x, Extension::Three), Ok(()));
+    assert_eq!(
+        type1::uo_1_id(&mut Reader::new(octets[0], &octets[1..]), &mut x, FormatExtension::Three),
+        Ok(())
+    );
     assert!(x.rtp.m);
 }
