@@ -32,7 +32,8 @@ use crate::state::DecompressorState;
 /// Number of packets that fit into a pause from which on it is unusual.
 const PAUSE: u64 = 16;
 
-/// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is held back.
+/// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is
+/// held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// Number of packets by which a packet may be late, or a duplicate.
