@@ -215,7 +215,9 @@ impl core::fmt::Display for DecompressError {
             Self::Segment(SegmentError::TooLarge) => write!(f, "reconstructed unit exceeds MRRU"),
             Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit does not match"),
             Self::Cid => write!(f, "invalid CID, or CID above MAX_CID"),
-            Self::NoContext(cid) => write!(f, "CID {}: no context, and not an IR packet", cid.value()),
+            Self::NoContext(cid) => {
+                write!(f, "CID {}: no context, and the packet cannot create one", cid.value())
+            }
             Self::UnsupportedProfile(cid, profile) => {
                 write!(f, "CID {}: profile 0x..{profile:02X} is not in PROFILES of the channel", cid.value())
             }
