@@ -315,7 +315,7 @@ enum Piece {
     Slice(Vec<u8>),
 }
 
-fn piece() -> impl Strategy<PieceValue = Piece> {
+fn piece() -> impl Strategy<Value = Piece> {
     let number = || (1..=32_u32, any::<u32>()).prop_map(|(width, value)| (width, low(width, value)));
     prop_oneof![
         number().prop_map(|(width, value)| Piece::Uint(width, value)),
