@@ -188,7 +188,7 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--rtp", "ports"], "as in --rtp-ports 5004"),
         (&[ONE, "--rtp", "never", "--rtp-ports", "5004"], "omit --rtp-ports, or give --rtp ports"),
         (&[ONE, "--rtp-ports", "5004", "--profiles", "udp,ip"], "name one in --profiles"),
-        (&[ONE, "--max-cid", "16"], "MAX_CID 16 is beyond"),
+        (&[ONE, "--max-cid", "16"], "MAX_CID 16 exceeds 15"),
         (&[ONE, "--refresh", "often"], "expected `budget=PERCENT%"),
         (&[ONE, "--loss", "101"], "from 0 to 100"),
         (&[ONE, "--price", "x"], "not negative"),

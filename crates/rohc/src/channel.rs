@@ -51,18 +51,18 @@ impl core::fmt::Display for ChannelError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::MaxCid { max_cid, highest } => {
-                write!(f, "MAX_CID {max_cid} is beyond the CID space, whose highest CID is {highest}")
+                write!(f, "MAX_CID {max_cid} exceeds {highest}, the highest CID of the CID space")
             }
             Self::Variants(a, b) => write!(
                 f,
-                "profiles {} (0x{:04X}) and {} (0x{:04X}) are variants of one profile; a channel takes one of them",
+                "profiles {} (0x{:04X}) and {} (0x{:04X}) are variants of one profile: choose one of them for the channel",
                 a.name(),
                 a.number(),
                 b.name(),
                 b.number()
             ),
             Self::NotBuilt(profile) => {
-                write!(f, "profile {} is not in this build, which lacks the Cargo feature", profile.name())?;
+                write!(f, "profile {} is not in this build: enable the Cargo feature", profile.name())?;
                 profile.features().iter().try_for_each(|feature| write!(f, " `{feature}`"))
             }
         }

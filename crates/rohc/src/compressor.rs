@@ -72,12 +72,15 @@ pub enum CompressError {
 impl core::fmt::Display for CompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::NotIp(NotIp::Version) => write!(f, "neither an IPv4 nor an IPv6 packet"),
+            Self::NotIp(NotIp::Version) => write!(f, "not an IPv4 or IPv6 packet"),
             Self::NotIp(NotIp::Short { need, have }) => {
-                write!(f, "the IP header needs {need} octets, there are {have}")
+                write!(f, "truncated IP header: {need} octets needed, {have} present")
             }
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
-            Self::NoContexts => write!(f, "the compressor has no place for a context"),
+            Self::OutputTooSmall { have } => write!(
+                f,
+                "output buffer of {have} octets is too short: the packet and 16 octets more are needed"
+            ),
+            Self::NoContexts => write!(f, "the memory of the compressor has no place for a context"),
         }
     }
 }

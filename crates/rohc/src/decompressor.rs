@@ -202,43 +202,65 @@ impl DecompressError {
 impl core::fmt::Display for DecompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Packet(PartsError::Empty) => write!(f, "the packet has neither feedback nor header"),
+            Self::Packet(PartsError::Empty) => write!(f, "empty packet: neither feedback nor header"),
             Self::Packet(PartsError::Feedback { offset, need, have }) => {
-                write!(f, "the feedback element at octet {offset} needs {need} octets, there are {have}")
+                write!(
+                    f,
+                    "truncated feedback element at octet {offset}: {need} octets needed, {have} present"
+                )
             }
-            Self::NothingYet => write!(f, "feedback only, or a segment of a unit that goes on"),
-            Self::Segment(SegmentError::TooLarge) => write!(f, "the reconstructed unit is larger than MRRU"),
-            Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit is wrong"),
-            Self::Cid => write!(f, "the CID cannot be read or is beyond MAX_CID"),
-            Self::NoContext(cid) => write!(f, "CID {}: there is no context", cid.value()),
+            Self::NothingYet => {
+                write!(f, "nothing to deliver: feedback only, or a segment of an unfinished unit")
+            }
+            Self::Segment(SegmentError::TooLarge) => write!(f, "reconstructed unit exceeds MRRU"),
+            Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit does not match"),
+            Self::Cid => write!(f, "invalid CID, or CID above MAX_CID"),
+            Self::NoContext(cid) => {
+                write!(f, "CID {}: no context, and the packet cannot create one", cid.value())
+            }
             Self::UnsupportedProfile(cid, profile) => {
-                write!(f, "CID {}: the channel has no profile 0x..{profile:02X}", cid.value())
+                write!(f, "CID {}: profile 0x..{profile:02X} is not in PROFILES of the channel", cid.value())
             }
-            Self::Malformed(cid) => write!(f, "CID {}: no packet of its profile", cid.value()),
+            Self::Malformed(cid) => write!(f, "CID {}: malformed packet for its profile", cid.value()),
             Self::NotAllowed(cid, format) => {
-                write!(f, "CID {}: {} needs a better context", cid.value(), format.name())
+                write!(f, "CID {}: the state of the context does not allow {}", cid.value(), format.name())
             }
             Self::Crc(cid, format) => {
                 write!(f, "CID {}: the CRC of {} does not match", cid.value(), format.name())
             }
             Self::UnknownItem(cid, format) => {
-                write!(f, "CID {}: {} names a list item that was never received", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} refers to a list item that was never received",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::UnknownTemplate(cid, format) => {
-                write!(f, "CID {}: {} names a template that was never received", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} refers to a template that was never received",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::UnknownRequest(cid, format) => {
-                write!(f, "CID {}: {} names a request that was never sent", cid.value(), format.name())
+                write!(f, "CID {}: {} refers to an unknown request", cid.value(), format.name())
             }
             Self::Ambiguous(cid, format) => {
-                write!(f, "CID {}: {} may be late or a duplicate", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} is ambiguous: it may be late or a duplicate",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::OnTrial(cid, format) => {
-                write!(f, "CID {}: {} is held back after a repair", cid.value(), format.name())
+                write!(f, "CID {}: {} is held back after a repair of the context", cid.value(), format.name())
             }
-            Self::NoMemory(cid) => write!(f, "CID {}: no memory for its extension headers", cid.value()),
+            Self::NoMemory(cid) => write!(f, "CID {}: no memory for extension headers", cid.value()),
             Self::OutputTooSmall { need, have } => {
-                write!(f, "the packet needs {need} octets of room, there are {have}")
+                write!(f, "output buffer too short: {need} octets needed, {have} present")
             }
         }
     }

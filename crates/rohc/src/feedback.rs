@@ -101,11 +101,13 @@ impl FeedbackError {
 impl core::fmt::Display for FeedbackError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Truncated => write!(f, "the feedback element is shorter than it says"),
-            Self::Malformed => write!(f, "reserved Acktype, or an option of a wrong length"),
-            Self::Crc => write!(f, "the CRC option does not match"),
-            Self::Unprotected => write!(f, "REJECT without a CRC option"),
-            Self::UnknownCid(cid) => write!(f, "there is no context with CID {}", cid.value()),
+            Self::Truncated => write!(f, "truncated feedback element"),
+            Self::Malformed => {
+                write!(f, "malformed feedback element: reserved Acktype, or an option with a wrong length")
+            }
+            Self::Crc => write!(f, "the CRC option of the feedback element does not match"),
+            Self::Unprotected => write!(f, "REJECT without a CRC option is ignored"),
+            Self::UnknownCid(cid) => write!(f, "feedback for CID {}, which has no context", cid.value()),
         }
     }
 }

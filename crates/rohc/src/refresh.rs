@@ -559,7 +559,7 @@ mod tests {
     }
 
     /// A flow of equal packets: an IR header has 60 octets, any other header 3.
-    struct Flow {
+    struct UniformFlow {
         timer: RefreshTimer,
         policy: Refresh,
         now: u64,
@@ -567,7 +567,7 @@ mod tests {
         refreshes: usize,
     }
 
-    impl Flow {
+    impl UniformFlow {
         fn new(policy: &str) -> Self {
             let timer = RefreshTimer::start(Instant::ZERO);
             let mut flow = Self { timer, policy: policy.parse().unwrap(), now: 0, sent: 0, refreshes: 0 };
@@ -608,21 +608,21 @@ mod tests {
     #[test]
     fn a_budget_of_small_packets_goes_by_count_behind_one_early_refresh() {
         for gap in [1_000, 15_000, 600_000] {
-            let mut flow = Flow::new("budget=5%,packets=128,time=16");
+            let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
             assert_eq!(flow.refreshes(300, gap, 0), [8, 136, 264], "{gap} ms");
         }
     }
 
     #[test]
     fn a_budget_of_dense_packets_goes_by_the_clock() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         // After 1, 2, 4, 8 and 16 s.
         assert_eq!(flow.refreshes(4_000, 20, 100), [50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950]);
     }
 
     #[test]
     fn a_budget_of_sparse_packets_goes_by_what_they_pay_for() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         let due = flow.refreshes(300, 60_000, 97);
         // A packet of 100 octets adds 100, and a refresh takes 20 times 60.
         let steps: Vec<_> = due.windows(2).map(|two| two[1] - two[0]).collect();
@@ -631,13 +631,13 @@ mod tests {
 
     #[test]
     fn a_change_is_refreshed_early_and_only_on_one_credit() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         assert_eq!(flow.refreshes(30, 1_000, 22), [8]);
         flow.timer.changed();
         // / The balance does not pay for the first refresh yet.
         assert!(flow.refreshes(12, 1_000, 22).is_empty());
         // / A flow without changes for a long time, whose last refresh is paid for, but not the next one.
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         let is_calm = |timer: &RefreshTimer| timer.doubled >= EARLY && timer.packets > 4;
         while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
             flow.packet(1_000, 22);
@@ -649,14 +649,14 @@ mod tests {
 
     #[test]
     fn savings_of_a_dense_flow_are_not_spent_when_it_gets_sparse() {
-        let mut flow = Flow::new("budget=5%,time=16");
+        let mut flow = UniformFlow::new("budget=5%,time=16");
         flow.refreshes(100_000, 1, 1_000);
         assert!(flow.refreshes(100, 60_000, 0).len() <= 3);
     }
 
     #[test]
     fn another_policy_takes_over_from_a_budget() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         flow.refreshes(20, 1_000, 0);
         flow.policy = "time=16".parse().unwrap();
         flow.timer.restart(Instant::from_millis(flow.now));
@@ -669,7 +669,7 @@ mod tests {
             percent in 1_usize..=100,
             packets in proptest::collection::vec((0_u64..40_000, 0_usize..400, 0_u8..20), 1..600),
         ) {
-            let mut flow = Flow::new(&alloc::format!("budget={percent}%,time=1"));
+            let mut flow = UniformFlow::new(&alloc::format!("budget={percent}%,time=1"));
             for (gap, payload, change) in packets {
                 if change == 0 {
                     flow.timer.changed();
@@ -684,7 +684,7 @@ mod tests {
             most in 1_u32..200,
             packets in proptest::collection::vec((0_u64..40_000, 0_usize..100, 0_u8..20), 1..600),
         ) {
-            let mut flow = Flow::new(&alloc::format!("budget=0.1%,packets={most}"));
+            let mut flow = UniformFlow::new(&alloc::format!("budget=0.1%,packets={most}"));
             let mut since = 0;
             for (gap, payload, change) in packets {
                 if change == 0 {

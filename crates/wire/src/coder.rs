@@ -1,7 +1,7 @@
-//! One ordinary generic function per packet format, run by a [`Writer`], a [`Reader`], a [`Tracer`] or a
+//! Packet formats as generic functions: one function per format, run by a [`Writer`], a [`Reader`], a [`Tracer`] or a
 //! [`Describer`].
 //!
-//! A format that is written twice, once to compress and once to decompress, drifts. Here it is written once:
+//! A format is written once, for compression and decompression, so that the two cannot differ:
 //!
 //! ```
 //! use thinair_wire::coder::{Coder, Lsb, Reader, LsbSlot, Step, Writer};
@@ -29,10 +29,9 @@
 //! assert_eq!(reader.crc_read(), Some((3, 0b101)));
 //! ```
 //!
-//! **A format call only moves bits.** Values that depend on a reference are collected in slots and resolved
-//! once after the last octet; a CRC is recorded, and verified over the rebuilt header. On the writing side a
-//! slot that needs more bits than the format has is refused with [`Refusal::DoesNotFit`]: that *is* the
-//! choice of the packet type.
+//! **A format call only moves bits.** Values that depend on a reference are collected in slots and resolved once after
+//! the last octet; a CRC is recorded, and verified over the rebuilt header. When writing, a slot that needs more bits
+//! than the format has is rejected with [`Refusal::DoesNotFit`], which selects the packet type.
 
 mod describer;
 mod reader;

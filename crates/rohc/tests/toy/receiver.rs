@@ -1,9 +1,9 @@
-//! A context at the decompressor: nothing of a packet is kept before its CRC is found right.
+//! A context at the decompressor. Nothing of a packet is kept before its CRC is verified.
 
 use thinair_wire::coder::{Reader, Tracer};
 use thinair_wire::header::ipv6::Ipv6;
 
-use super::{Flow, IR, crc3, ir, uo_0};
+use super::{ToyFlow, IR, crc3, ir, uo_0};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
@@ -17,19 +17,19 @@ use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
-/// The context of one flow.
+/// Context of one flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver {
-    flow: Flow,
+pub(crate) struct ToyReceiver {
+    flow: ToyFlow,
     msn: u8,
     state: DecompressorState,
-    /// The outcome of the last 16 packets: 1 is a failure.
+    /// Outcomes of the last 16 packets: 1 is a failure.
     failures: u16,
 }
 
-impl ReceiverContext for Receiver {
+impl ReceiverContext for ToyReceiver {
     fn new(_: ProfileId) -> Self {
-        Self { flow: Flow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
+        Self { flow: ToyFlow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
     }
 
     fn profile(&self) -> ProfileId {
@@ -48,9 +48,9 @@ impl ReceiverContext for Receiver {
         verify_crc8(packet.header, &reader, Format::Ir)?;
         let payload = reader.remaining();
         let mut context = Self::new(profile);
-        context.flow = Flow(Ipv6 { payload_length: 0, ..header });
+        context.flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
         context.state.on_success();
-        // The CRC does not cover the payload, so a packet that was cut short is found out here.
+        // / The CRC does not cover the payload, so a truncated packet is detected here.
         if context.flow.header(payload) != Some(header) {
             return Err(Failure::Malformed.into());
         }
@@ -114,7 +114,7 @@ impl ReceiverContext for Receiver {
         format == Format::Ir
     }
 
-    /// All there is to repair is the static context, and an IR packet does that.
+    /// Counts a failure. Only the static context can need repair, by an IR packet.
     fn note_failure(
         &mut self,
         _: Moment,

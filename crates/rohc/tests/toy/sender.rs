@@ -1,10 +1,10 @@
-//! A context at the compressor: IR packets at its beginning, at a refresh, and where the decompressor asks for one; else `UO-0`.
+//! A context at the compressor: IR packets at its beginning, at a refresh, and on request of the decompressor; otherwise `UO-0`.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::{Flow, crc3, ir, uo_0};
+use super::{ToyFlow, crc3, ir, uo_0};
 use crate::cid::Cid;
 use crate::compressor::{
     CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext, SharedMemory,
@@ -16,19 +16,19 @@ use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
 
-/// The context of one flow.
+/// Context of one flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
-    flow: Flow,
+pub(crate) struct ToySender {
+    flow: ToyFlow,
     msn: u8,
     /// IR packets still to be sent before `UO-0`.
     ir_left: u8,
-    /// The decompressor has answered.
+    /// The decompressor has sent feedback.
     two_way: bool,
     timer: RefreshTimer,
 }
 
-impl SenderContext for Sender {
+impl SenderContext for ToySender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
@@ -37,7 +37,7 @@ impl SenderContext for Sender {
         if !compressor.config.channel.profiles().has(ProfileId::Toy) {
             return None;
         }
-        let (flow, payload) = Flow::of(packet.chain)?;
+        let (flow, payload) = ToyFlow::of(packet.chain)?;
         let hash = compressor.flows.hash(&flow);
         let found = compressor.flows.find::<Self>(hash, |_, context| context.flow == flow);
         let cid = match found {
@@ -90,8 +90,8 @@ impl SenderContext for Sender {
 }
 
 impl Compressor<'_> {
-    /// A context for a new flow; `None` if that goes by another profile.
-    fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: Flow, hash: u32) -> Option<Cid> {
+    /// Creates a context for a new flow; `None` if another profile has to compress it.
+    fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: ToyFlow, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(packet.chain.packet());
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
             return None;
@@ -99,12 +99,12 @@ impl Compressor<'_> {
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
         let (ir_left, timer) = (self.config.repetitions, RefreshTimer::start(packet.now));
-        self.flows.set(cid, Sender { flow, msn: 0, ir_left, two_way: false, timer });
+        self.flows.set(cid, ToySender { flow, msn: 0, ir_left, two_way: false, timer });
         Some(cid)
     }
 }
 
-impl Sender {
+impl ToySender {
     /// Compresses a packet of the flow.
     fn compress(
         &mut self,
@@ -128,7 +128,7 @@ impl Sender {
 
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };
         if !is_ir {
             writer.fill_crc(crc3(header, msn));

@@ -327,7 +327,7 @@ fn modes_that_need_feedback_are_refused_where_there_is_none() {
     assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is there twice");
     let plan = ChannelPlan { max_cid: 16, ..plan(Mode::Optimistic) };
     let error = Channel::new(&setup(&plan)).unwrap_err();
-    assert_eq!(error.to_string(), "MAX_CID 16 is beyond the CID space, whose highest CID is 15");
+    assert_eq!(error.to_string(), "MAX_CID 16 exceeds 15, the highest CID of the CID space");
 }
 
 #[test]

@@ -23,7 +23,7 @@ proptest! {
         let mut out = [0xEE; 1024];
         let mut writer = Writer::new(&mut out, start);
         writer.offer(TS, Lsb { value: last_lsb(&plan), needed: 0 });
-        let mut written: Vec<_> = plan.iter().map(Value::of).collect();
+        let mut written: Vec<_> = plan.iter().map(PieceValue::of).collect();
         let bits = format(&mut writer, &plan, &mut written).unwrap();
         writer.fill_crc(0b101);
         let end = writer.finish().unwrap();
@@ -31,7 +31,7 @@ proptest! {
         prop_assert!(out[..start].iter().chain(&out[end..]).all(|&octet| octet == 0xEE));
 
         let mut reader = Reader::contiguous(&out[start..end]);
-        let mut read = std::vec![Value::default(); plan.len()];
+        let mut read = std::vec![PieceValue::default(); plan.len()];
         prop_assert_eq!(format(&mut reader, &plan, &mut read), Ok(bits));
         prop_assert_eq!(&read, &written);
         prop_assert_eq!(reader.crc_read(), Some((3, 0b101)));
@@ -39,7 +39,7 @@ proptest! {
 
         let mut traced = 0;
         let mut tracer = Tracer::new(Reader::contiguous(&out[start..end]), |field| traced += field.bits);
-        let mut again = std::vec![Value::default(); plan.len()];
+        let mut again = std::vec![PieceValue::default(); plan.len()];
         prop_assert_eq!(format(&mut tracer, &plan, &mut again), Ok(bits));
         prop_assert_eq!(&again, &written);
         prop_assert_eq!(traced, bits);
@@ -47,7 +47,7 @@ proptest! {
         // / With the first octet apart, as with large CIDs.
         if plan.iter().all(|piece| !matches!(piece, Piece::Octets(_) | Piece::Slice(_))) {
             let mut reader = Reader::new(out[start], &out[start + 1..end]);
-            let mut apart = std::vec![Value::default(); plan.len()];
+            let mut apart = std::vec![PieceValue::default(); plan.len()];
             prop_assert_eq!(format(&mut reader, &plan, &mut apart), Ok(bits));
             prop_assert_eq!(&apart, &written);
         }
@@ -57,7 +57,7 @@ proptest! {
     fn every_shorter_buffer_has_no_room_and_every_truncation_is_malformed(plan in vec(piece(), 0..12)) {
         let mut out = [0; 512];
         let mut writer = Writer::new(&mut out, 0);
-        let values: Vec<_> = plan.iter().map(Value::of).collect();
+        let values: Vec<_> = plan.iter().map(PieceValue::of).collect();
         format(&mut writer, &plan, &mut values.clone()).unwrap();
         let end = writer.finish().unwrap();
         for len in 0..end {
@@ -68,7 +68,7 @@ proptest! {
             prop_assert!(buffer[len..].iter().all(|&octet| octet == 0xEE));
 
             let mut reader = Reader::contiguous(&out[..len]);
-            let mut read = std::vec![Value::default(); plan.len()];
+            let mut read = std::vec![PieceValue::default(); plan.len()];
             prop_assert_eq!(format(&mut reader, &plan, &mut read), Err(Refusal::Malformed));
         }
     }
@@ -80,20 +80,20 @@ proptest! {
         let mut fresh = [0; 512];
         let mut writer = Writer::new(&mut fresh, 2);
         writer.offer(TS, Lsb { value: ts, needed: 0 });
-        format(&mut writer, &second, &mut second.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &second, &mut second.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         let end = writer.finish().unwrap();
 
         let mut out = [0; 512];
         let mut writer = Writer::new(&mut out, 2);
         writer.offer(TS, Lsb { value: ts, needed: 0 });
-        format(&mut writer, &first, &mut first.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &first, &mut first.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         writer.fill_crc(0b111);
         // / In the middle of an octet.
         writer.uint("", 5, &mut 0b10101_u8).unwrap();
         writer.rewind();
         prop_assert_eq!(writer.position(), 2);
         prop_assert_eq!(writer.crc_width(), 0);
-        format(&mut writer, &second, &mut second.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &second, &mut second.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         prop_assert_eq!(writer.finish(), Ok(end));
         prop_assert_eq!(&out[..end], &fresh[..end]);
     }
@@ -340,14 +340,14 @@ fn last_lsb(plan: &[Piece]) -> u32 {
 
 /// Variables that a piece reads into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Value<'p> {
+struct PieceValue<'p> {
     number: u32,
     flag: bool,
     octets: [u8; 3],
     slice: &'p [u8],
 }
 
-impl<'p> Value<'p> {
+impl<'p> PieceValue<'p> {
     fn of(piece: &'p Piece) -> Self {
         let mut value = Self::default();
         match piece {
@@ -362,7 +362,7 @@ impl<'p> Value<'p> {
 }
 
 /// Format that `plan` describes, with a CRC-3 at its end. Returns its number of bits.
-fn format<'p, C: Coder<'p>>(c: &mut C, plan: &[Piece], values: &mut [Value<'p>]) -> Step<u32> {
+fn format<'p, C: Coder<'p>>(c: &mut C, plan: &[Piece], values: &mut [PieceValue<'p>]) -> Step<u32> {
     let mut bits = 0;
     for (piece, value) in plan.iter().zip(values) {
         match piece {

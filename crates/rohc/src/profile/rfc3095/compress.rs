@@ -1,4 +1,4 @@
-//! Compressing the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
+//! Compression of the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
@@ -33,11 +33,11 @@ use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 
-/// How many more packets must say a change (optimistic approach), and since which SN it has been said.
+/// A pending change: number of packets left that must carry it (optimistic approach), and SN of the first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PendingChange {
     left: u8,
-    /// In octets, which need no padding.
+    /// As octets, to avoid padding.
     since: [u8; 2],
 }
 
@@ -46,12 +46,12 @@ impl PendingChange {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
-    /// So many more packets must repeat it.
+    /// Requires that `repetitions` more packets carry it.
     fn repeat(&mut self, repetitions: u8) {
         self.left = repetitions;
     }
 
-    /// Something that is not counted is said since then.
+    /// Sets the first SN of a change that is not counted.
     pub(super) fn mark(&mut self, sn: u16) {
         self.since = sn.to_be_bytes();
     }
@@ -70,7 +70,7 @@ impl PendingChange {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// A packet that said it was acknowledged.
+    /// Handles the acknowledgment of a packet with the change.
     pub(super) fn acknowledge(&mut self, sn: u16) {
         if !sn.is_before(self.since()) {
             self.left = 0;
@@ -78,14 +78,14 @@ impl PendingChange {
     }
 }
 
-/// What of one IP header must still be said: packets left for each.
+/// Pending changes of one IP header: number of packets left for each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PendingIp {
     pub(super) tos: u8,
     pub(super) ttl: u8,
     /// DF, NBO, RND.
     pub(super) flags: u8,
-    /// The whole IP-ID, because its byte order or randomness has changed.
+    /// The full IP-ID, because its byte order or randomness has changed.
     pub(super) id: u8,
 }
 
@@ -95,21 +95,21 @@ impl PendingIp {
     }
 }
 
-/// Steps of a 32-bit SN from which on its low 16 bits may say something else.
+/// Steps of a 32-bit SN from which on its low 16 bits may be ambiguous.
 const FAR_SN_STEP: u32 = 1 << 11;
 
-/// No number of packets in `dynamic`.
+/// Special value of `dynamic`: a refresh, without a number of packets.
 const REFRESH: u8 = u8::MAX;
 
-/// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
+/// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
 
-/// Check states, or that they may have changed, in no more room.
+/// States of the checks after the CRC-STATIC octets, or a mark that these may have changed, in one value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CrcStatic(pub(super) [u8; 2]);
 
 impl CrcStatic {
-    /// No state of CRC-3 is that large.
+    /// A value above all states of CRC-3.
     pub(super) const UNKNOWN: Self = Self([u8::MAX; 2]);
 
     #[inline]
@@ -118,16 +118,16 @@ impl CrcStatic {
     }
 }
 
-/// The context of one flow at the compressor.
+/// Context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rfc3095SenderContext {
     pub(crate) profile: ProfileId,
     pub(crate) mode: CompressorMode,
     pub(super) state: CompressorState,
-    /// Packets still to be sent in the state.
+    /// Packets left to be sent in the state.
     pub(super) in_state: PendingChange,
-    /// Packets that must carry the whole dynamic part, of which those in IR state are some; [`REFRESH`] if the state was
-    /// entered to refresh, not to establish.
+    /// Packets left that must carry the full dynamic part, including those in IR state; [`REFRESH`] if the state was entered to
+    /// refresh, not to establish.
     pub(super) dynamic: u8,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
@@ -141,11 +141,11 @@ pub(crate) struct Rfc3095SenderContext {
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
     pub(super) pending: [PendingIp; BASE_IPS],
-    /// The SN since which the newest of these has been said.
+    /// The SN of the first packet with the newest of these changes.
     pub(super) pending_since: u16,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    /// States of CRC-3 and CRC-7 after the CRC-STATIC octets.
     pub(super) crc_static: CrcStatic,
-    /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
+    /// Packets left that must not use CRC-3 (RFC 3095, section 5.9.2).
     pub(super) strong: u8,
     /// SO state, and no change pending: the next packet may be regular (`regular.rs`).
     pub(super) established: bool,
@@ -153,12 +153,12 @@ pub(crate) struct Rfc3095SenderContext {
     pub(super) table: ItemTable,
     pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
-    /// The transport checksum of the last packet that said everything was right.
+    /// The last packet with all fields had a correct transport checksum.
     pub(super) sums: bool,
 }
 
 impl Rfc3095SenderContext {
-    /// A context for the flow of a packet, whose first SN is the one behind `sn`.
+    /// Creates a context for the flow of a packet. The SN of the packet is the one after `sn`.
     pub(crate) fn new(plan: &ClassifiedPacket<'_>, now: Instant, sn: u16) -> Self {
         let sn = match plan.sn() {
             Some(sn) => sn_plus(plan.profile, sn, u32::MAX),
@@ -210,8 +210,8 @@ impl Rfc3095SenderContext {
         context
     }
 
-    /// Sets what a new context takes from the channel: the mode of the context whose CID it takes over, and a first
-    /// gen_id that the decompressor has hardly seen on this CID.
+    /// Sets the initial values from the channel: the mode of the context whose CID it takes over, and a first gen_id that the
+    /// decompressor has hardly received on this CID.
     pub(crate) fn start(&mut self, before: Option<&Self>, gen_id: u8, config: &CompressorConfig) {
         // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
         self.mode = before.map_or_else(CompressorMode::default, |before| {
@@ -221,7 +221,7 @@ impl Rfc3095SenderContext {
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
         if let (Some(rtp), Some(_)) = (self.own.rtp_mut(), before) {
-            rtp.timestamps.know_stride();
+            rtp.timestamps.note_stride_sent();
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
@@ -233,31 +233,31 @@ impl Rfc3095SenderContext {
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
-    /// Begins with IR packets again, as a new context does.
+    /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
         self.enter_ir(self.next_sn(), self.ir_packets(config), false);
     }
 
-    /// The next packet belongs to that group of packets.
+    /// Sets the group of the next packet.
     #[inline]
     pub(crate) fn join(&mut self, group: u8) {
         self.caution.join(group);
     }
 
-    /// The SN that the compressor counts, or expects of the next packet.
+    /// SN of the next packet: the one that the compressor generates, or the expected one.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
     }
 
-    /// Gives its memory back to the channel. Returns whether it had some.
+    /// Returns its memory to the channel. True if it had some.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) -> bool {
         let had_some = !self.table.is_empty();
         self.table.release(pool);
         had_some
     }
 
-    /// Whether a packet belongs to this flow.
+    /// True if a packet belongs to this flow.
     #[inline(never)]
     pub(crate) fn is_flow_of(&self, plan: &ClassifiedPacket<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
@@ -280,13 +280,13 @@ impl Rfc3095SenderContext {
             }
     }
 
-    /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
+    /// True if SID may be used: it is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
     pub(super) fn sid_allowed(&self, config: &CompressorConfig) -> bool {
         matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
             || config.sid_everywhere
     }
 
-    /// IR packets that establish a context.
+    /// Number of IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
         match config.refresh {
             Refresh::Cycle { ir, .. } if self.mode.is_unidirectional() => u8::try_from(ir).unwrap_or(u8::MAX),
@@ -294,8 +294,7 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Compresses a packet of this flow on the full path. One that is refused leaves the context such that the next packet says
-    /// what it must.
+    /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
     pub(crate) fn compress(
         &mut self,
         now: Instant,
@@ -309,7 +308,7 @@ impl Rfc3095SenderContext {
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
             self.lists = lists;
-            // Items that the packet has put into the table were not sent; a reference may name them.
+            // / Items that the packet has put into the table were not sent, and a reference may name them.
             self.lists.iter_mut().for_each(ListState::forget_reference);
         }
         result
@@ -337,7 +336,7 @@ impl Rfc3095SenderContext {
             self.note_further_ips(&mut x, plan, repetitions, pool)?;
         }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
-            // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
+            // / Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
             self.enter_fo(x.sn, repetitions, false);
         }
         self.note_sn(x.sn, repetitions);
@@ -351,7 +350,7 @@ impl Rfc3095SenderContext {
             && let Some(rtp) = self.own.rtp_mut()
         {
             let sns = (x.sn, self.sn, since);
-            // A timer is not used in R-mode: its references are older than the last packet.
+            // / R-mode uses no timer, since its references are older than the last packet.
             let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
             is_static_same &= rtp.note(now, &mut x, header, sns, config, link, &mut self.pending_since);
         }
@@ -369,7 +368,7 @@ impl Rfc3095SenderContext {
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
-        // The first packets of a flow, of which there may be but one, have no CRC over these octets.
+        // / The first packets of a flow have no CRC over these octets, and there may be only one.
         let is_unused =
             self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
         let crc_static = if is_unused {
@@ -442,7 +441,7 @@ impl Rfc3095SenderContext {
         Ok(compressed)
     }
 
-    /// Fields of the two base headers, and what has changed in them.
+    /// Copies the fields of the two base headers, and records their changes.
     fn note_ips(
         &mut self,
         x: &mut Rfc3095Fields<'_>,
@@ -467,7 +466,7 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Notes what has changed in one IP header. Returns whether its CRC-STATIC octets are those of the packet before.
+    /// Records the changes of one IP header. Returns true if its CRC-STATIC octets are unchanged.
     #[cold]
     fn note_ip(&mut self, i: usize, x: &Rfc3095Fields<'_>, sn: u32, repetitions: u8) -> bool {
         let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
@@ -501,7 +500,7 @@ impl Rfc3095SenderContext {
         is_static_same
     }
 
-    /// Notes the lists of a packet. Returns whether there is or was one.
+    /// Records the lists of a packet. Returns true if there is or was one.
     fn note_lists(
         &mut self,
         plan: &ClassifiedPacket<'_>,
@@ -517,7 +516,7 @@ impl Rfc3095SenderContext {
                 let noted =
                     self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
-                self.lists[i].say_since(sn as u16, since);
+                self.lists[i].count_since(sn as u16, since);
                 has_lists = true;
             }
         }
@@ -525,14 +524,14 @@ impl Rfc3095SenderContext {
             let (table, items) = (&mut self.table, header.items().map(Some));
             let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
             noted.map_err(|_| Refused::ByThisPacket)?;
-            self.lists[CSRC_STATE].say_since(sn as u16, since);
+            self.lists[CSRC_STATE].count_since(sn as u16, since);
             has_lists = true;
         }
         self.established &= !has_lists;
         Ok(has_lists)
     }
 
-    /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
+    /// Records an SN far from the last one. The window keeps 16 bits of it, and no format has bits for such a step.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
@@ -544,7 +543,7 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Headers beyond the second: their static part lies in the table, their dynamic part goes with every packet.
+    /// Records IP headers beyond the second: their static part is in the table, and every packet has their dynamic part.
     fn note_further_ips(
         &mut self,
         x: &mut Rfc3095Fields<'_>,
@@ -570,7 +569,7 @@ impl Rfc3095SenderContext {
         Ok(())
     }
 
-    /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
+    /// Observes a flow of UDP or UDP-Lite for RTP. Returns true once RTP is detected.
     pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::RtpHeader<'_>>) -> bool {
         match &mut self.own {
             UpperContext::Guess(guess) if guess.goes_on() => guess.look(header),
@@ -578,20 +577,20 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
+    /// True if a flow that counts as RTP still does with this packet.
     pub(crate) fn goes_on_as_rtp(&self, plan: &ClassifiedPacket<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
         step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
 
-    /// Whether packets with the same ports may go by profile 0x0080, so that each packet must be parsed as CoAP first.
+    /// True if packets with these ports may use profile 0x0080, so that each packet must be parsed as CoAP first.
     fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
         let ports = &config.coap.ports;
         config.channel.profiles().has(ProfileId::Coap2015)
             && (ports.has(self.udp.source_port) || ports.has(self.udp.destination_port))
     }
 
-    /// Check states after the CRC-STATIC octets of the packet: CRC-3 and CRC-7.
+    /// Returns the states of CRC-3 and CRC-7 after the CRC-STATIC octets of the packet.
     #[inline]
     fn crc_static(&self, same: bool, layout: &Layout, header: &[u8]) -> [u8; 2] {
         self.crc_static.known().filter(|_| same).unwrap_or_else(|| {
@@ -599,12 +598,12 @@ impl Rfc3095SenderContext {
         })
     }
 
-    /// The refresh policy of the mode.
+    /// Refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.mode.is_unidirectional() { &config.refresh } else { &config.refresh_two_way }
     }
 
-    /// What is due by count or by clock.
+    /// Starts the refresh that is due by count or by clock, if there is one.
     fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
         if self.pending_since == sn as u16 {
             self.timer.changed();
@@ -614,7 +613,7 @@ impl Rfc3095SenderContext {
             Due::Everything => {
                 let packets = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    // Nothing has changed, so one packet is enough for whoever has lost the context.
+                    // / Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
                     Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 if self.state != CompressorState::Ir {
@@ -639,7 +638,7 @@ impl Rfc3095SenderContext {
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
-                // IR packets carry it too; what they leave goes by IR-DYN.
+                // / IR packets carry it, too; IR-DYN packets carry the rest.
                 self.in_state.mark(sn as u16);
                 self.dynamic = packets.min(REFRESH - 1);
             }
@@ -657,12 +656,13 @@ impl Rfc3095SenderContext {
         self.in_state.start(sn, packets);
         self.dynamic = if refreshing { REFRESH } else { 0 };
         if self.mode.is_secure() {
-            // Nothing refers to anything before one of these packets is acknowledged.
+            // / No packet refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
         }
     }
 
-    /// Counts the last IR packet twice for what the second packet of a flow shows: the behavior of the IP-ID, and TS_STRIDE.
+    /// Counts the last IR packet twice for fields that the second packet of a flow shows: the behavior of the IP-ID, and
+    /// TS_STRIDE.
     fn count_once_more(&mut self) {
         for pending in &mut self.pending {
             pending.flags = pending.flags.saturating_sub(1);
@@ -673,7 +673,7 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Enough packets of the state were sent, or one was acknowledged.
+    /// Leaves the state, after enough packets were sent, or one was acknowledged.
     pub(super) fn leave_state(&mut self) {
         let dynamic = core::mem::take(&mut self.dynamic);
         self.state.on_static_confidence();
@@ -684,7 +684,7 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// The lists of extension headers, as far as this packet must say them.
+    /// Fills in the lists of extension headers that this packet must carry.
     fn fill_lists<'p>(
         &self,
         x: &mut Rfc3095Fields<'p>,
@@ -704,17 +704,17 @@ impl Rfc3095SenderContext {
         }
     }
 
-    /// Keeps the check states of a packet that was written.
+    /// Stores the states of the checks of a packet that was written.
     ///
-    /// Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the error
-    /// consisting in the decompressor not having updated the static context". The change itself goes in UOR-2, the
-    /// packets that follow are those at risk.
+    /// RFC 3095, section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the
+    /// error consisting in the decompressor not having updated the static context". The change itself is sent in UOR-2; the
+    /// next packets are at risk.
     #[inline]
     fn note_crc_static(&mut self, crc_static: CrcStatic, is_static_same: bool, repetitions: u8) {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
             (Some(before), Some(now)) => before != now && before[0] == now[0],
-            // Those of the first packets are not known.
+            // / The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
         };
@@ -725,7 +725,7 @@ impl Rfc3095SenderContext {
         self.crc_static = crc_static;
     }
 
-    /// A packet was written: what it said is in the windows and said once more.
+    /// Updates windows and pending changes by a packet that was written.
     #[allow(clippy::too_many_arguments)]
     fn commit(
         &mut self,
@@ -738,7 +738,7 @@ impl Rfc3095SenderContext {
         pool: &mut Pool<'_>,
     ) {
         let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
-        // In R-mode references may be forgotten, and what the decompressor knew is not.
+        // / In R-mode references may be dropped, while the decompressor keeps its context.
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
         let width = usize::from(config.window);
@@ -795,13 +795,13 @@ impl Rfc3095SenderContext {
         if has_lists {
             let assurance = Assurance::of(self.mode, config.repetitions);
             for i in 0..x.base_ips() {
-                let said = initialized || has_extension_3(format);
-                self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
+                let is_sent = initialized || has_extension_3(format);
+                self.lists[i].commit(i, &x.extra[i], format, is_sent, assurance, &self.table, pool);
             }
             if has_rtp(self.profile) && x.ip_count == 1 {
-                let said = initialized || x.rtp_extra.flags;
+                let is_sent = initialized || x.rtp_extra.flags;
                 let extra = &x.extra[CSRC];
-                self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
+                self.lists[CSRC_STATE].commit(CSRC, extra, format, is_sent, assurance, &self.table, pool);
             }
         }
         self.note_mode_sent(since, format);
@@ -815,7 +815,7 @@ impl Rfc3095SenderContext {
     }
 }
 
-/// The fields of an IP header; its Protocol is the type of the header behind the extension headers.
+/// Returns the fields of an IP header. Its Protocol is the type of the header behind the extension headers.
 #[inline]
 fn ip_header(ip: &Ip<'_>) -> IpHeader {
     IpHeader { protocol: ip.next, ..IpHeader::of(ip) }

@@ -1,4 +1,5 @@
-//! Flows of the RFC 3095 family: the highest profile of the channel that restores a packet, and the context of its flow.
+//! Flows of the RFC 3095 family: choice of the highest profile of the channel that restores a packet, and of the context
+//! of its flow.
 
 use thinair_wire::time::Instant;
 
@@ -25,8 +26,8 @@ use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
 use crate::state::DecompressorState;
 
-/// Packets in a row that may have been right and were not delivered, at which the compressor is asked for one that is
-/// beyond doubt.
+/// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet
+/// without doubt.
 const HELD_BACK: u8 = 2;
 
 impl SenderContext for Rfc3095SenderContext {
@@ -83,7 +84,7 @@ impl SenderContext for Rfc3095SenderContext {
 }
 
 impl Compressor<'_> {
-    /// Compresses a packet, which may be regular, by the highest profile that takes it; `None` if none does.
+    /// Compresses a packet, which may be regular, with the highest profile that accepts it; `None` if none does.
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
@@ -133,7 +134,7 @@ impl Compressor<'_> {
         }
     }
 
-    /// Compresses a packet by a context of its flow.
+    /// Compresses a packet with a context of its flow.
     #[inline(always)]
     fn by_context(
         &mut self,
@@ -150,14 +151,15 @@ impl Compressor<'_> {
             Some(done) => done,
             None => context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?,
         };
-        // In R-mode packets say everything until that is acknowledged, however long that takes.
+        // / In R-mode packets carry everything until it is acknowledged, however long that takes.
         if !context.mode.is_secure() {
             self.note_cost(&compressed);
         }
         Ok(compressed)
     }
 
-    /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
+    /// Creates a context for a new flow. Returns true with it if the previous context of the CID held memory; an error of
+    /// `None` if the flow is sent uncompressed.
     #[cold]
     fn begin(
         &mut self,
@@ -174,14 +176,14 @@ impl Compressor<'_> {
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
-            // There is room for them, or the plan were another one.
+            // / There is room for them, since otherwise another profile was chosen.
             let _ = context.start_coap(coap, &mut self.shared.pool);
         }
         self.flows.set(cid, context);
         Ok((cid, owes))
     }
 
-    /// Limits of a timer for timestamps, if one may be used.
+    /// Returns the limits of a timer for timestamps, if one may be used.
     pub(super) fn timer(&self) -> Option<TimerLimits> {
         let (jitter, clock) = (self.config.timer?, self.shared.clock?);
         let jitter_ms =
@@ -189,11 +191,11 @@ impl Compressor<'_> {
         Some(TimerLimits { jitter_ms, reported: self.shared.jitter })
     }
 
-    /// The context of a packet's flow: often that of the packet before.
+    /// Returns the context of a packet's flow, which is often that of the previous packet.
     fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
         let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
         let newest = self.flows.latest().next()?;
-        // Further IP headers are told apart by their hash alone.
+        // / Further IP headers are distinguished by their hash alone.
         let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
         if is_enough && self.flows.context(newest).is_some_and(is_it) {
             return Some(newest);
@@ -201,14 +203,14 @@ impl Compressor<'_> {
         self.flows.find(self.flows.hash(plan), |_, context| is_it(context))
     }
 
-    /// The context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
-    /// show; a flow whose sequence numbers jump has to prove itself again.
+    /// Returns the context of a packet's flow. A datagram uses a profile with RTP while the packets of its flow look like
+    /// RTP; a flow whose sequence numbers jump is detected anew.
     #[inline]
     fn flow_of(&mut self, plan: &mut ClassifiedPacket<'_>) -> Option<Cid> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = self.config.rtp.guesses()
             && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
-            && plan.take_for_rtp(self.config.channel.profiles());
+            && plan.choose_rtp(self.config.channel.profiles());
         let known = self.find_rfc3095(plan);
         let context = known.and_then(|known| self.flows.context::<Rfc3095SenderContext>(known));
         if !may_be_rtp || context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
@@ -226,8 +228,8 @@ impl Compressor<'_> {
         found
     }
 
-    /// True if a packet of CoAP has a context, or may have one: there is memory for its options, and the
-    /// decompressor has not rejected its flow.
+    /// True if a packet of CoAP has a context, or may get one: there is memory for its options, and the decompressor has
+    /// not rejected its flow.
     #[cold]
     fn has_place_for(&self, now: Instant, plan: &ClassifiedPacket<'_>) -> bool {
         self.find_rfc3095(plan).is_some()
@@ -256,7 +258,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         let Decompressor { shared, contexts, .. } = decompressor;
         let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
         let before = Self::of_mut(&mut slot.place);
-        // The mode of a new context where there was another one before (RFC 4815, section 7.2.2).
+        // / Mode of a new context that replaces another one (RFC 4815, section 7.2.2).
         let mode = before.as_ref().map(|before| before.mode.after()).unwrap_or_default();
         if let Some(context) = before.filter(|context| context.profile == profile) {
             return Ok(context.ir(at, header, deliver_empty, &mut shared.pool, out)?);
@@ -265,7 +267,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         let mut context = Self::new(profile);
         let mut verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
         if verified == Err(Failure::NoMemory) {
-            // Its CRC was right: the compressor has given back what the context before held.
+            // / Its CRC was right: the compressor has released the memory of the previous context.
             context.release(&mut shared.pool);
             slot.release(shared);
             slot.place = ReceiverPlace::Free;
@@ -357,8 +359,8 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     ) -> Option<AckType> {
         let is_behind_pause = self.is_behind_pause(at);
         match failure {
-            // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
-            // others are under way; behind a pause each of them may be the last one for long.
+            // / None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
+            // can wait while other packets are in flight; after a pause each of them may be the last one for long.
             Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
                 return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
             }
@@ -367,7 +369,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         }
         let (before, is_update) = (self.state, self.is_update(first));
         if self.mode.mode() == Mode::Reliable && before != DecompressorState::Nc && !is_update {
-            // Section 5.5.2.2: "Feedback is never sent for packets not updating the context".
+            // / RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
             return None;
         }
         self.failures = self.failures << 1 | 1;

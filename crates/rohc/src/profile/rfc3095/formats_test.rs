@@ -1,5 +1,5 @@
-//! The formats against the RFC: RFC 3095 has no formal notation, so each is held against a table typed by hand
-//! from its figures, with the section. A wrong width on both sides would still make a round trip.
+//! Tests of the formats against RFC 3095. It has no formal notation, so each format is compared with a table typed
+//! by hand from its figures, with the section. A round trip would not detect a width that is wrong on both sides.
 
 use std::format;
 use std::string::String;
@@ -14,7 +14,7 @@ use super::{IP_ID, IP_ID2, IpFields, IpVersion, Rfc3095Fields, SN, base, ir};
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 
-/// The fields of a format as `pattern` or `name:bits`, with the answers to its flags given as bits.
+/// Returns the fields of a format as `pattern` or `name:bits`, with its flags given as bits.
 pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> String {
     let mut describer = Describer::new(choices);
     run(&mut describer).ok();
@@ -57,7 +57,7 @@ fn base_formats_are_those_of_the_figures() {
         (Format::Uor2Ext0, &one, 1, "110 SN:5 X:1 CRC:7 00 SN:3 IP-ID:3"),
         (Format::Uor2Ext1, &one, 1, "110 SN:5 X:1 CRC:7 01 SN:3 IP-ID:3 IP-ID:8"),
         (Format::Uor2Ext2, &two, 1, "110 SN:5 X:1 CRC:7 10 SN:3 IP-ID2:3 IP-ID2:8 IP-ID:8"),
-        // Flags in the order in which they are asked: X S I ip ip2.
+        // / Flags in the order in which they are read: X S I ip ip2.
         (Format::Uor2Ext3, &one, 0b00001, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1"),
         (Format::Uor2Ext3, &one, 0b00111, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 SN:8 IP-ID:16"),
     ] {
@@ -70,7 +70,7 @@ fn base_formats_are_those_of_the_figures() {
 #[test]
 fn extension_3_is_that_of_section_5_11_4() {
     let mut x = fields(ProfileId::Udp, &[IpVersion::V4, IpVersion::V4]);
-    // X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
+    // / X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
     let choices = 0b1110_1111_1101_1111_1111;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),
@@ -193,7 +193,7 @@ fn the_tail_has_the_order_of_the_uncompressed_header() {
     );
 }
 
-/// Formats of one octet alignment, told apart by their first bits: none is a prefix of another's pattern.
+/// Every format has a whole number of octets, and no pattern of first bits is a prefix of another.
 #[test]
 fn every_format_fills_octets_and_is_told_by_its_first_bits() {
     let mut out = [0; 64];

@@ -1,5 +1,6 @@
-//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step that the
-//! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::compress`. RFC 3095, section 5.7.1.
+//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step
+//! that the decompressor infers, so that `UO-0` carries it. All other packets take the full path,
+//! `Rfc3095SenderContext::compress`. RFC 3095, section 5.7.1.
 
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
@@ -20,27 +21,27 @@ use crate::field::ip_id::Behavior;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 
-/// Bits of the SN in `UO-0`.
+/// Number of bits of the SN in `UO-0`.
 const SN_BITS: u32 = 4;
 
-/// Steps of a sequence number of the packet's own that its bits say without ambiguity.
+/// Largest unambiguous step of a sequence number that the compressor does not generate.
 const MAX_STEP: u32 = 7;
 
 /// Octets of a UDP or ESP header.
 const UPPER_LEN: usize = 8;
 
-/// Outcome for a packet that may be one of the flow that was sent last.
+/// Outcome for a packet that may belong to the flow of the previous packet.
 pub(super) enum RegularOutcome {
     Regular(Compressed),
-    /// It is of that flow, and takes the full path.
+    /// It belongs to that flow, and takes the full path.
     Irregular,
-    /// Its flow is to be looked for.
+    /// Its flow has to be searched for.
     Other,
 }
 
 impl Compressor<'_> {
-    /// Compresses a regular packet of the flow that was sent last. Most packets are, and their profile and context need not be
-    /// looked for. Of others nothing has changed.
+    /// Compresses a regular packet of the flow of the previous packet, without a search for profile and context. Most packets are
+    /// regular. Others change nothing.
     #[inline]
     pub(super) fn compress_next(
         &mut self,
@@ -68,8 +69,8 @@ impl Compressor<'_> {
 }
 
 impl Rfc3095SenderContext {
-    /// The RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may go by another
-    /// profile or context.
+    /// Returns the RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may
+    /// need another profile or context.
     #[inline]
     fn headers_of<'p>(
         &self,
@@ -92,7 +93,7 @@ impl Rfc3095SenderContext {
             Upper::Udp => {
                 let (udp, payload) = (chain.udp()?, datagram.get(UPPER_LEN..)?);
                 if self.own.rtp().is_some() {
-                    // The SSRC is compared with the fields that may change.
+                    // / The SSRC is compared with the fields that may change.
                     let header = rtp_header(payload)?;
                     len += header.len();
                     rtp = Some(header);
@@ -107,7 +108,7 @@ impl Rfc3095SenderContext {
         is_flow.then_some((rtp, len))
     }
 
-    /// [`compress_regular`](Self::compress_regular) of a packet whose profile was looked for.
+    /// [`compress_regular`](Self::compress_regular) after the profile was chosen.
     #[inline]
     pub(super) fn compress_as_regular(
         &mut self,
@@ -124,8 +125,8 @@ impl Rfc3095SenderContext {
         self.compress_regular(now, headers, plan.timer.as_ref(), cid, config, out)
     }
 
-    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets of
-    /// headers; `None`, and nothing has changed, if it is none.
+    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets
+    /// of headers. `None`, without a change, if it is not regular.
     fn compress_regular(
         &mut self,
         now: Instant,

@@ -1,29 +1,29 @@
-//! Translation tables: which item an index stands for. RFC 3095, section 5.8.1, as corrected by RFC 4815,
-//! section 5.6 (an index belongs to a header, not to a type).
+//! Translation tables: the item of each index. RFC 3095, section 5.8.1, as corrected by RFC 4815, section 5.6 (an index belongs
+//! to a header, not to a type).
 //!
-//! A context without extension headers holds no table. Others take blocks from a pool that the channel sizes
-//! at start: one block has room for four headers of 128 octets in all.
+//! A context without extension headers holds no table. Others take blocks from a pool whose size the channel sets at start. One
+//! block has room for four headers of 128 octets in total.
 
 use super::list::Item;
 use crate::storage::Slots;
 use thinair_wire::header::protocol;
 
-/// Octets of header content in a block: four headers of 128 octets in all, whose Next Header fields are not kept.
+/// Octets of header content in a block: four headers of 128 octets in total, whose Next Header fields are not kept.
 pub(super) const DATA: usize = 124;
 
-/// Items in a block.
+/// Number of items in a block.
 const ENTRIES: usize = 4;
 
 /// No block.
 const NONE: u16 = u16::MAX;
 
-/// Octets of an item before what changes in an AH: behind Next Header, up to the Sequence Number.
+/// Number of octets of an AH item before its changing fields: behind Next Header, up to the Sequence Number.
 const AH_STABLE: usize = 7;
 
 /// A block of the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExtensionBlock {
-    /// The next block of the same context, or the next free one.
+    /// Index of the next block of the context, or of the next free one.
     next: u16,
     used: u8,
     entries: [ItemEntry; ENTRIES],
@@ -31,21 +31,21 @@ pub(crate) struct ExtensionBlock {
 }
 
 impl ExtensionBlock {
-    /// A block without an item.
+    /// A block without items.
     pub(crate) const EMPTY: Self =
         Self { next: NONE, used: 0, entries: [ItemEntry::FREE; ENTRIES], data: [0; DATA] };
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ItemEntry {
-    /// The IP header (0 or 1) whose list the item belongs to; [`ItemEntry::NOBODY`] if the entry is free.
+    /// Index of the IP header (0 or 1) whose list has the item; [`ItemEntry::NOBODY`] if the entry is free.
     owner: u8,
     index: u8,
     kind: u8,
     at: u8,
     /// Octets from the length field on: the header without its Next Header field.
     len: u8,
-    /// How often the pair (index, item) was sent, as `list_plan` counts it; 0 if never.
+    /// Number of times that the pair (index, item) was sent, as `list_plan` counts it.
     sent: u8,
 }
 
@@ -54,19 +54,19 @@ impl ItemEntry {
     const FREE: Self = Self { owner: Self::NOBODY, index: 0, kind: 0, at: 0, len: 0, sent: 0 };
 }
 
-/// The blocks of a channel.
+/// Blocks of a channel.
 #[derive(Debug)]
 pub(crate) struct Pool<'m> {
     blocks: Slots<'m, ExtensionBlock>,
     free: u16,
 }
 
-/// The pool is empty, or an item is longer than a block.
+/// Error: the pool is empty, or an item is longer than a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
 
 impl<'m> Pool<'m> {
-    /// All of `blocks` are free. At most 65,535 are used.
+    /// Creates a pool in which all of `blocks` are free. At most 65,535 are used.
     pub(crate) fn new(mut blocks: Slots<'m, ExtensionBlock>) -> Self {
         let count = blocks.len().min(usize::from(NONE));
         for (i, block) in blocks.iter_mut().take(count).enumerate() {
@@ -79,7 +79,7 @@ impl<'m> Pool<'m> {
         Self { blocks, free }
     }
 
-    /// Whether a block is free.
+    /// True if a block is free.
     pub(crate) fn has_room(&self) -> bool {
         self.free != NONE
     }
@@ -93,7 +93,7 @@ impl<'m> Pool<'m> {
     }
 }
 
-/// The table of one context: a chain of blocks.
+/// Table of one context: a chain of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ItemTable {
     first: u16,
@@ -112,7 +112,7 @@ impl Default for ItemTable {
     }
 }
 
-/// Where an item is.
+/// Place of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ItemPlace {
     block: u16,
@@ -120,7 +120,7 @@ pub(super) struct ItemPlace {
 }
 
 impl ItemTable {
-    /// Gives the blocks back.
+    /// Returns the blocks to the pool.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
         while let Some(block) = pool.blocks.get_mut(usize::from(self.first)) {
             let next = block.next;
@@ -143,12 +143,12 @@ impl ItemTable {
         })
     }
 
-    /// Whether there is a block.
+    /// True if there is no block.
     pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// Gives up the items that are not to be kept, and gives the blocks back that are empty then.
+    /// Removes items for which `keep` is false, and returns empty blocks to the pool.
     pub(super) fn retain(&mut self, pool: &mut Pool<'_>, keep: impl Fn(usize, u8) -> bool) {
         let mut id = self.first;
         while let Some(block) = pool.blocks.get(usize::from(id)) {
@@ -182,23 +182,22 @@ impl ItemTable {
         }
     }
 
-    /// The place of the item with that index.
+    /// Returns the place of the item with that index.
     pub(super) fn find(&self, pool: &Pool<'_>, owner: usize, index: u8) -> Option<ItemPlace> {
         self.places(pool)
             .find(|(_, entry)| usize::from(entry.owner) == owner && entry.index == index)
             .map(|(place, _)| place)
     }
 
-    /// The index of an item that says the same, if there is one. The sequence number and the Integrity Check
-    /// Value of an AH do not count (RFC 3095, section 5.8.4.2).
+    /// Returns the index of an equal item, if there is one. The sequence number and the Integrity Check Value of an AH are not
+    /// compared (RFC 3095, section 5.8.4.2).
     pub(super) fn find_item(&self, pool: &Pool<'_>, owner: usize, item: &Item<'_>) -> Option<u8> {
         self.places(pool)
             .find(|&(place, entry)| usize::from(entry.owner) == owner && same(&stored(pool, place), item))
             .map(|(_, entry)| entry.index)
     }
 
-    /// Puts an item that was received in the place of its index; as it stands if it is there already, so that it lies where the
-    /// compressor has it.
+    /// Stores an item that was received at its index. An equal one stays in its place, which is then that at the compressor.
     pub(super) fn receive(
         &mut self,
         pool: &mut Pool<'_>,
@@ -212,7 +211,7 @@ impl ItemTable {
         }
     }
 
-    /// Puts an item in the place of its index, anew.
+    /// Stores an item at its index, in a new place.
     pub(super) fn put(
         &mut self,
         pool: &mut Pool<'_>,
@@ -259,7 +258,7 @@ impl ItemTable {
     }
 }
 
-/// The item in a place.
+/// Returns the item in a place.
 pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: ItemPlace) -> Item<'t> {
     let found = pool.blocks.get(usize::from(place.block)).and_then(|block| {
         let entry = block.entries.get(usize::from(place.entry))?;
@@ -270,19 +269,19 @@ pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: ItemPlace) -> Item<'t> {
     found.unwrap_or_default()
 }
 
-/// How often the pair (index, item) was sent.
+/// Number of times that the pair (index, item) was sent.
 pub(super) fn sent<'t>(pool: &'t mut Pool<'_>, place: ItemPlace) -> Option<&'t mut u8> {
     let block = pool.blocks.get_mut(usize::from(place.block))?;
     block.entries.get_mut(usize::from(place.entry)).map(|entry| &mut entry.sent)
 }
 
-/// Whether two items say the same.
+/// True if two items are equal, except for the changing fields of an AH.
 pub(super) fn same(a: &Item<'_>, b: &Item<'_>) -> bool {
     if a.kind != b.kind || a.length != b.length {
         return false;
     }
     if a.kind == protocol::AH {
-        // `body` starts behind the length field, one octet later than the stable part.
+        // / `body` starts behind the length field, one octet later than the stable part.
         let stable = AH_STABLE - 1;
         return a.body.get(..stable) == b.body.get(..stable);
     }

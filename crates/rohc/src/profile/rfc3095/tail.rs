@@ -1,5 +1,5 @@
-//! What follows base header and extension in every compressed header: fields that are sent as they are, in
-//! the order of the uncompressed header. RFC 3095, section 5.7; RFC 3843, section 3.6.
+//! The tail of every compressed header, behind base header and extension: fields that are sent unchanged, in the order
+//! of the uncompressed header. RFC 3095, section 5.7; RFC 3843, section 3.6.
 
 use thinair_wire::coder::{Coder, Step};
 
@@ -7,14 +7,14 @@ use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
 use super::{BASE_IPS, Rfc3095Fields, UdpFields, Upper, upper};
 
-/// What the context says is in the tail.
+/// Fields in the tail, according to the context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tail {
     /// context(UDP Checksum) is not zero.
     pub(super) udp_checksum: bool,
     /// context(CFP) is set, or the packet is a CCE packet.
     pub(super) coverage: bool,
-    /// Octets of AH data of the outermost and the second header.
+    /// Number of octets of AH data of the outermost and the second header.
     pub(super) icv: [usize; BASE_IPS],
 }
 
@@ -38,7 +38,7 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, has: 
     }
 }
 
-/// `IP-ID` of an IPv4 header that counts with nothing.
+/// `IP-ID` of an IPv4 header if it is random.
 #[inline]
 pub(super) fn random_ip_id<'p, C: Coder<'p>>(c: &mut C, is_random: bool, id: &mut u16) -> Step {
     if is_random { c.uint("IP-ID", 16, id) } else { Ok(()) }

@@ -5,9 +5,9 @@ use thinair_wire::coder::{Coder, Step};
 use super::extension::{self, extension_0, extension_1, extension_2, extension_3, rtp_extension};
 use super::{IP_ID, Rfc3095Fields, SN, TS};
 
-/// The extension of a packet of type 1 or 2. With it, base header and extension are one format.
+/// Extension of a packet of type 1 or 2. Base header and extension together are one format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extension {
+pub(super) enum FormatExtension {
     None,
     Zero,
     One,
@@ -35,10 +35,10 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(
     c: &mut C,
     x: &mut Rfc3095Fields<'p>,
     t: T,
-    extension: Extension,
+    extension: FormatExtension,
 ) -> Step {
     let has_t_bit = matches!(t, T::Zero | T::One);
-    if t != T::Undefined && extension != Extension::Three {
+    if t != T::Undefined && extension != FormatExtension::Three {
         c.enforce(x.has_t_bit() == has_t_bit)?;
     }
     // Bits in the extension are less significant than those in the base header (section 5.7.5).
@@ -60,12 +60,12 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(
         c.flag("M", &mut x.rtp.m)?;
         c.lsb(SN, 6, rest.sn)?;
     }
-    let present = c.flag("X", &mut (extension != Extension::None))?;
-    c.enforce(present == (extension != Extension::None))?;
+    let present = c.flag("X", &mut (extension != FormatExtension::None))?;
+    c.enforce(present == (extension != FormatExtension::None))?;
     c.crc("CRC", 7)?;
     if t != T::Undefined {
         rtp_extension(c, x, extension, t, true)?;
-        // An extension 3 may change the RND flags, and with them what the base header is (section 5.7.5.1).
+        // / An extension 3 may change the RND flags, and with them the base header (RFC 3095, section 5.7.5.1).
         return c.enforce(x.has_t_bit() == has_t_bit);
     }
     extension_of(c, x, extension)
@@ -76,13 +76,13 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(
 pub(super) fn extension_of<'p, C: Coder<'p>>(
     c: &mut C,
     x: &mut Rfc3095Fields<'p>,
-    extension: Extension,
+    extension: FormatExtension,
 ) -> Step {
     match extension {
-        Extension::None => Ok(()),
-        Extension::Zero => extension_0(c),
-        Extension::One => extension_1(c),
-        Extension::Two => extension_2(c, x),
-        Extension::Three => extension_3(c, x),
+        FormatExtension::None => Ok(()),
+        FormatExtension::Zero => extension_0(c),
+        FormatExtension::One => extension_1(c),
+        FormatExtension::Two => extension_2(c, x),
+        FormatExtension::Three => extension_3(c, x),
     }
 }

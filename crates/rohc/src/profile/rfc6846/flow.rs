@@ -1,4 +1,4 @@
-//! Flows of profile 0x0006: which flow a TCP segment belongs to.
+//! Flows of profile 0x0006, and the interface of the profile.
 
 use thinair_wire::time::Instant;
 
@@ -21,10 +21,10 @@ use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::state::DecompressorState;
 
-/// Threshold of U-mode where the IP-ID counts: it is sent anew soon.
+/// Threshold of U-mode if the IP-ID counts, which is soon repeated.
 const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
-/// Contexts of a channel that has some to spare for patterns.
+/// Number of contexts from which on a channel has some for patterns.
 const ENOUGH_FOR_PATTERNS: usize = 4;
 
 impl SenderContext for TcpSenderContext {
@@ -72,7 +72,7 @@ impl SenderContext for TcpSenderContext {
 }
 
 impl Compressor<'_> {
-    /// Compresses a TCP segment; `None` if the packet goes by another profile.
+    /// Compresses a TCP segment; `None` if another profile has to compress the packet.
     #[inline(never)]
     fn segment(
         &mut self,
@@ -104,7 +104,7 @@ impl Compressor<'_> {
         }
     }
 
-    /// A context of this profile, by its hash.
+    /// Returns a context of this profile, by its hash.
     fn find_segment(&self, hash: u32, is_it: impl Fn(&TcpSenderContext, &TcpRoom) -> bool) -> Option<Cid> {
         let rooms = &self.shared.rooms;
         self.flows.find::<TcpSenderContext>(hash, |cid, context| {
@@ -112,7 +112,7 @@ impl Compressor<'_> {
         })
     }
 
-    /// A context for a packet that has none: that of its flow, or a pattern that the packet becomes.
+    /// Takes a context for a packet that has none: that of its flow, or a pattern that the packet becomes.
     fn begin_segment(&mut self, now: Instant, segment: &TcpSegment<'_>, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(segment.packet());
         if !self.flows.admits(pair) {
@@ -127,7 +127,7 @@ impl Compressor<'_> {
             Some(cid) if self.is_pattern_of(cid, &pattern) => {
                 self.claim_segment(now, (hash, pair), Some(cid), false)
             }
-            // It was not acknowledged, or says something else: it is said again.
+            // / It was not acknowledged, or differs: it is sent again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);
                 self.set_segment(now, cid, base, true)
@@ -139,7 +139,7 @@ impl Compressor<'_> {
         }
     }
 
-    /// True if a connection with this base comes behind two others between the same hosts.
+    /// True if a connection with this base follows two others between the same hosts.
     fn is_third(&self, base: Option<Cid>) -> bool {
         base.and_then(|base| self.flows.context::<TcpSenderContext>(base))
             .is_some_and(TcpSenderContext::is_replica)
@@ -151,7 +151,7 @@ impl Compressor<'_> {
         is_base && self.shared.rooms.get(cid.index()).is_some_and(|room| pattern.is_like(room))
     }
 
-    /// Takes a context. For a flow it is that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the
+    /// Takes a context. A flow gets that of a connection that is over, with the lowest CID, since CID 0 takes no octet; or the
     /// next one.
     fn claim_segment(
         &mut self,
@@ -178,7 +178,7 @@ impl Compressor<'_> {
         self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
     }
 
-    /// Begins a context anew.
+    /// Starts a new context in a place.
     fn set_segment(&mut self, now: Instant, cid: Cid, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
         let msn = self.next_random() as u16;
         self.release(cid);
@@ -189,8 +189,8 @@ impl Compressor<'_> {
         Some(cid)
     }
 
-    /// A context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): of those that were used last,
-    /// the newest one that suits.
+    /// Returns a context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): the newest suitable one
+    /// among the recently used ones.
     fn find_base(&self, segment: &TcpSegment<'_>) -> Option<Cid> {
         let suits = |cid: &Cid| {
             self.flows.context::<TcpSenderContext>(*cid).is_some_and(TcpSenderContext::is_base)
@@ -199,7 +199,7 @@ impl Compressor<'_> {
         self.flows.latest().take(RECENT).find(suits)
     }
 
-    /// The base that the next packet of a flow may name, as it is now.
+    /// Returns the current state of the base that the next packet of a flow may name.
     fn base_of(&self, cid: Cid) -> Option<Base> {
         let base = self.flows.context::<TcpSenderContext>(cid)?.base()?;
         let context = self.flows.context::<TcpSenderContext>(base).filter(|context| context.is_base())?;
@@ -297,7 +297,7 @@ impl ReceiverContext for decompress::TcpReceiverContext {
         failure: Option<&Failure>,
         policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
-        // It may be sent again, ever more seldom, and the next ones would look the same.
+        // / It may be retransmitted, at growing intervals, and the next ones would look alike.
         if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
             return Some(AckType::Nack);
         }

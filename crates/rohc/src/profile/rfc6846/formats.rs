@@ -12,56 +12,57 @@ use crate::field::ip::IpHeader;
 use crate::profile::Format;
 
 /// Needs of a packet that not every format meets, a bit each.
-pub(super) mod says {
+pub(super) mod needs {
     pub(in super::super) const SEQ: u8 = 1;
     pub(in super::super) const ACK: u8 = 1 << 1;
     pub(in super::super) const WINDOW: u8 = 1 << 2;
-    /// The number, if it is said, in a form that is not scaled.
+    /// The sequence number, if it is carried, unscaled.
     pub(in super::super) const UNSCALED_SEQ: u8 = 1 << 3;
     pub(in super::super) const UNSCALED_ACK: u8 = 1 << 4;
     pub(super) const UNSCALED: u8 = UNSCALED_SEQ | UNSCALED_ACK;
-    /// List, RSF flags, TTL and use of ECN; those, and everything else.
+    /// List, RSF flags, TTL and use of ECN; and with all other fields.
     pub(in super::super) const EXTENDED: u8 = 1 << 5;
     pub(in super::super) const COMMON: u8 = 1 << 6;
 }
 
-/// Formats for an IP-ID that does not count, or for none, and for one that counts, with what they say: the cheapest first.
+/// Formats for an IP-ID that does not count (or for none), formats for one that counts, and the needs that they meet: the
+/// cheapest first.
 const FORMATS: [(Format, Format, u8); 9] = [
-    (Format::Rnd4, Format::Seq4, says::ACK | says::UNSCALED_SEQ),
-    (Format::Rnd2, Format::Seq2, says::SEQ | says::UNSCALED_ACK),
-    (Format::Rnd3, Format::Seq3, says::ACK | says::UNSCALED),
-    (Format::Rnd1, Format::Seq1, says::SEQ | says::UNSCALED),
-    (Format::Rnd6, Format::Seq6, says::SEQ | says::ACK | says::UNSCALED_ACK),
-    (Format::Rnd5, Format::Seq5, says::SEQ | says::ACK | says::UNSCALED),
-    (Format::Rnd7, Format::Seq7, says::ACK | says::WINDOW | says::UNSCALED),
-    (Format::Rnd8, Format::Seq8, says::SEQ | says::ACK | says::UNSCALED | says::EXTENDED),
+    (Format::Rnd4, Format::Seq4, needs::ACK | needs::UNSCALED_SEQ),
+    (Format::Rnd2, Format::Seq2, needs::SEQ | needs::UNSCALED_ACK),
+    (Format::Rnd3, Format::Seq3, needs::ACK | needs::UNSCALED),
+    (Format::Rnd1, Format::Seq1, needs::SEQ | needs::UNSCALED),
+    (Format::Rnd6, Format::Seq6, needs::SEQ | needs::ACK | needs::UNSCALED_ACK),
+    (Format::Rnd5, Format::Seq5, needs::SEQ | needs::ACK | needs::UNSCALED),
+    (Format::Rnd7, Format::Seq7, needs::ACK | needs::WINDOW | needs::UNSCALED),
+    (Format::Rnd8, Format::Seq8, needs::SEQ | needs::ACK | needs::UNSCALED | needs::EXTENDED),
     (Format::CoCommon, Format::CoCommon, u8::MAX),
 ];
 
-/// Those of one behavior.
+/// Returns the formats of one behavior.
 const fn column(counts: bool) -> [(Format, u8); 9] {
     let (mut column, mut i) = ([(Format::CoCommon, u8::MAX); 9], 0);
     while i < FORMATS.len() {
-        let (random, sequential, says) = FORMATS[i];
-        column[i] = (if counts { sequential } else { random }, says);
+        let (random, sequential, met) = FORMATS[i];
+        column[i] = (if counts { sequential } else { random }, met);
         i += 1;
     }
     column
 }
 
-/// The formats that a flow uses, with what they say.
+/// Returns the formats of a flow, and the needs that they meet.
 #[inline]
 pub(super) fn formats(state: &TcpState) -> &'static [(Format, u8)] {
     if state.inner().behavior.is_sequential() { &const { column(true) } } else { &const { column(false) } }
 }
 
-/// Whether the format has 7 bits of CRC.
+/// True if the format has 7 bits of CRC.
 #[inline]
 pub(super) fn has_crc7(format: Format) -> bool {
     matches!(format, Format::Rnd8 | Format::Seq8 | Format::CoCommon)
 }
 
-/// The base header of a format.
+/// Codes the base header of a format.
 #[inline(always)]
 pub(super) fn base<'p, C: Coder<'p>>(
     format: Format,
@@ -99,7 +100,7 @@ fn tail<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) ->
     c.uint("header_crc", 3, &mut x.crc3)
 }
 
-/// `co_common`: anything that can change while a context lasts, CRC-7.
+/// `co_common`: all fields that can change in a context, each if it is present; CRC-7.
 fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(7, 0b111_1101)?;
     c.flag("ttl_hopl_outer_flag", &mut x.outer_ttl)?;
@@ -111,15 +112,15 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpField
     c.uint("seq_indicator", 2, &mut seq_indicator)?;
     let mut ack_indicator = variable_length_32_flag(&x.ack);
     c.uint("ack_indicator", 2, &mut ack_indicator)?;
-    c.flag("ack_stride_indicator", &mut x.says.ack_stride)?;
+    c.flag("ack_stride_indicator", &mut x.full.ack_stride)?;
     let window_indicator = c.flag("window_indicator", &mut !x.window.is_static())?;
     let ip_id_indicator = c.flag("ip_id_indicator", &mut !x.ip_id_offset.fits(8, 3))?;
-    c.flag("urg_ptr_present", &mut x.says.urg_ptr)?;
+    c.flag("urg_ptr_present", &mut x.full.urg_ptr)?;
     zeros(c, "reserved", 1)?;
     c.flag("ecn_used", &mut state.ecn_used)?;
-    c.flag("dscp_present", &mut x.says.dscp)?;
-    c.flag("ttl_hopl_present", &mut x.says.ttl)?;
-    c.flag("list_present", &mut x.says.list)?;
+    c.flag("dscp_present", &mut x.full.dscp)?;
+    c.flag("ttl_hopl_present", &mut x.full.ttl)?;
+    c.flag("list_present", &mut x.full.list)?;
     let IpState { header: IpHeader { mut df, .. }, mut behavior, .. } = *state.inner();
     c.uint("ip_id_behavior_innermost", 2, &mut behavior)?;
     c.flag("urg_flag", &mut state.urg_flag)?;
@@ -130,7 +131,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpField
     c.uint("header_crc", 7, &mut x.crc7)?;
     variable_length_32_enc(c, "seq_number", seq_indicator, &mut x.seq)?;
     variable_length_32_enc(c, "ack_number", ack_indicator, &mut x.ack)?;
-    static_or_irreg(c, "ack_stride", x.says.ack_stride, 16, &mut state.ack_stride)?;
+    static_or_irreg(c, "ack_stride", x.full.ack_stride, 16, &mut state.ack_stride)?;
     if window_indicator {
         x.window.irregular(c, "window", 16)?;
     }
@@ -138,21 +139,21 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpField
         c.require(!state.inner().is_v6())?;
         optional_ip_id_lsb(c, ip_id_indicator, state.inner_mut(), x)?;
     }
-    static_or_irreg(c, "urg_ptr", x.says.urg_ptr, 16, &mut state.urg_ptr)?;
-    if x.says.dscp {
+    static_or_irreg(c, "urg_ptr", x.full.urg_ptr, 16, &mut state.urg_ptr)?;
+    if x.full.dscp {
         let tos = &mut state.inner_mut().header.tos;
         let mut dscp = *tos >> 2;
         c.uint("dscp", 6, &mut dscp)?;
         *tos = dscp << 2 | *tos & 0b11;
         zeros(c, "padding", 2)?;
     }
-    if x.says.ttl {
+    if x.full.ttl {
         x.ttl.irregular(c, "ttl_hopl", 8)?;
     }
     options(c, state, x)
 }
 
-/// `optional_ip_id_lsb`: 8 bits of the offset, or the IP-ID as a whole.
+/// `optional_ip_id_lsb`: 8 bits of the offset, or the full IP-ID.
 pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(
     c: &mut C,
     indicator: bool,
@@ -168,10 +169,10 @@ pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(
 
 /// `tcp_list_presence_enc`.
 fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
-    if !x.says.list {
+    if !x.full.list {
         return Ok(());
     }
-    // A scaled one never stands together with a list.
+    // / A scaled one never occurs together with a list.
     let ack = x.ack.value;
     list_tcp_options(c, &mut state.options, &mut x.options, ack)
 }
@@ -239,7 +240,7 @@ fn rnd_7<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -
 fn rnd_8<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(5, 0b1_0110)?;
     rsf_index_enc(c, &mut state.rsf)?;
-    c.flag("list_present", &mut x.says.list)?;
+    c.flag("list_present", &mut x.full.list)?;
     c.uint("header_crc", 7, &mut x.crc7)?;
     x.msn.lsb(c, "msn", 4, 4)?;
     c.flag("psh_flag", &mut state.psh_flag)?;
@@ -316,7 +317,7 @@ fn seq_7<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -
 fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1011)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
-    c.flag("list_present", &mut x.says.list)?;
+    c.flag("list_present", &mut x.full.list)?;
     c.uint("header_crc", 7, &mut x.crc7)?;
     x.msn.lsb(c, "msn", 4, 4)?;
     c.flag("psh_flag", &mut state.psh_flag)?;
@@ -349,10 +350,10 @@ pub(super) fn co_common_len(state: &TcpState, x: &TcpFields) -> usize {
     let flag = |is: bool, octets: usize| if is { octets } else { 0 };
     5 + number(&x.seq)
         + number(&x.ack)
-        + flag(x.says.ack_stride, 2)
+        + flag(x.full.ack_stride, 2)
         + flag(!x.window.is_static(), 2)
         + ip_id
-        + flag(x.says.urg_ptr, 2)
-        + flag(x.says.dscp, 1)
-        + flag(x.says.ttl, 1)
+        + flag(x.full.urg_ptr, 2)
+        + flag(x.full.dscp, 1)
+        + flag(x.full.ttl, 1)
 }

@@ -1,5 +1,5 @@
-//! The formats against the RFC: RFC 6846 has a formal notation, of which every COMPRESSED block is in [`BLOCKS`], with
-//! names, widths and offsets. Where `THINAIR_SHARED` has the RFC, the table is held against its text.
+//! Tests of the formats against the formal notation of RFC 6846. [`BLOCKS`] has every COMPRESSED block of it, with
+//! names, widths and offsets. If `THINAIR_SHARED` has the RFC, the table is compared with its text.
 
 use std::println;
 use std::string::{String, ToString};
@@ -20,13 +20,13 @@ use super::{TcpFields, ip};
 use crate::field::ip::{IpHeader, IpVersion};
 use crate::profile::Format;
 
-/// The version that a method is for.
+/// IP version of a method.
 fn version(method: &str) -> IpVersion {
     if method == "ipv6" { IpVersion::V6 } else { IpVersion::V4 }
 }
 
-/// Method and name of each block; its fields as a pattern or `name:width`, widths of a field that has several apart by
-/// commas, and `~p` behind the field of an `lsb(k, p)`. `?` stands for a width that is not said. Section 8.2.
+/// Method and name of each block, and its fields: a pattern or `name:width`, several widths of a field separated by
+/// commas, and `~p` behind the field of an `lsb(k, p)`. `?` stands for a width that is not given. Section 8.2.
 #[rustfmt::skip]
 const BLOCKS: [(&str, &str); 154] = [
     ("static_or_irreg.irreg_enc", "field:width"),
@@ -185,7 +185,7 @@ const BLOCKS: [(&str, &str); 154] = [
     ("co_baseheader.seq_8", "1011 ip_id:4~3 list_present:1 header_crc:7 msn:4~4 psh_flag:1 ttl_hopl:3~3 ecn_used:1 ack_number:15~8191 rsf_flags:2 seq_number:14~8191 options:VARIABLE"),
 ];
 
-/// Why a block has no function of its own to be held against.
+/// Reason a block has no function of its own to be compared with.
 fn is_absent(block: &str) -> Option<&'static str> {
     let (method, _) = block.split_once('.')?;
     match method {
@@ -208,7 +208,7 @@ fn is_absent(block: &str) -> Option<&'static str> {
 
 type Room = Describer<128>;
 
-/// What our function for a block says, with flags as told by each of some choices.
+/// Returns the fields that our function for a block lists, for each of some choices of its flags.
 fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     let (method, name) = block.split_once('.').unwrap();
     let seen = |choices: u32, run: &dyn Fn(&mut Room) -> Step| {
@@ -286,7 +286,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
             chain(kind, &|c, state| ip::extension_static(c, kind, &mut state.extensions, 0))
         }
         ("ip_dest_opt" | "ip_hop_opt" | "ip_rout_opt" | "ah", _) if name.ends_with("_dynamic") => {
-            // Behind what `ipv6_dynamic` says: three fields.
+            // / Behind the three fields of `ipv6_dynamic`.
             let all = chain(kind, &|c, state| ip::dynamic_chain(c, state));
             all.into_iter().map(|fields| fields[3..].to_vec()).collect()
         }
@@ -299,7 +299,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
                 let len = usize::from(state.ips[0].extensions);
                 ip::extension_replicate(c, first, &mut state.extensions[..len])
             });
-            // Both of a routing header have the name of the first one.
+            // / Both octets of a routing header have the name of the first one.
             let is_new = notation.starts_with('1');
             all.into_iter().skip(usize::from(is_new)).take(1).collect()
         }
@@ -425,12 +425,12 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     }
 }
 
-/// Whether fields are those of the notation. A field there may be several here, which follow each other.
+/// True if fields match those of the notation. A field of the notation may be several consecutive ones here.
 fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
     let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
     let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();
     let Some((name, widths)) = token.split_once(':') else {
-        // A pattern: a discriminator, or bits that are read one by one.
+        // / A pattern is a discriminator, or bits that are read one by one.
         let is_pattern = |n: usize| {
             let whole = &ours[..n];
             let bits = whole.iter().map(|f| {
@@ -474,7 +474,7 @@ fn every_block_of_the_notation_is_described_or_has_a_reason() {
     assert_eq!((checked, named, checked + reasons.values().sum::<usize>()), (CHECKED, 151, 151));
 }
 
-/// Each `lsb(k, p)` of the compressed formats says the values from `p` below the reference on, and no others.
+/// Each `lsb(k, p)` of the compressed formats encodes the values from `p` below the reference on, and no others.
 #[test]
 fn offsets_are_those_of_the_notation() {
     let mut probed = 0;
@@ -495,7 +495,7 @@ fn offsets_are_those_of_the_notation() {
     assert_eq!(probed, PROBED);
 }
 
-/// Whether a format says a field that is so far ahead of its reference.
+/// True if a format can encode a field that is `ahead` of its reference.
 fn writes(format: Format, field: &str, ahead: u32) -> bool {
     let state = TcpState { ip_count: 1, ..TcpState::EMPTY };
     let mut x = TcpFields::read(&state);
@@ -523,7 +523,7 @@ fn writes(format: Format, field: &str, ahead: u32) -> bool {
     base(format, &mut Writer::new(&mut out, 0), &mut { state }, &mut x).is_ok()
 }
 
-/// The blocks of the RFC itself, as [`BLOCKS`] has them.
+/// Returns the blocks in the text of the RFC, in the form of [`BLOCKS`].
 fn blocks_of(text: &str) -> Vec<(String, String)> {
     let start = text.rfind("8.2.  Formal Definition").unwrap();
     let is_page = |line: &&str| !line.starts_with("Pelletier, et al.") && !line.starts_with("RFC 6846  ");
@@ -557,7 +557,7 @@ fn blocks_of(text: &str) -> Vec<(String, String)> {
     found.into_iter().map(|(name, body)| (name, fields_of(&body))).collect()
 }
 
-/// The fields of a block, as [`BLOCKS`] has them.
+/// Returns the fields of a block, in the form of [`BLOCKS`].
 fn fields_of(body: &str) -> String {
     // One field of the RFC has no semicolon.
     let body = body.replace("] ttl_flag", "]; ttl_flag");

@@ -17,10 +17,10 @@ pub(super) fn tcp_dynamic<'p, C: Coder<'p>>(
     c: &mut C,
     state: &mut TcpState,
     sent: &mut ListEncoding,
-    says_stride: &mut bool,
+    has_stride: &mut bool,
 ) -> Step {
     c.flag("ecn_used", &mut state.ecn_used)?;
-    let ack_stride_flag = c.flag("ack_stride_flag", says_stride)?;
+    let ack_stride_flag = c.flag("ack_stride_flag", has_stride)?;
     let ack_zero = c.flag("ack_zero", &mut (state.ack == 0))?;
     let urp_zero = c.flag("urp_zero", &mut (state.urg_ptr == 0))?;
     c.uint("tcp_res_flags", 4, &mut state.reserved)?;
@@ -39,12 +39,12 @@ pub(super) fn tcp_dynamic<'p, C: Coder<'p>>(
     list_tcp_options(c, &mut state.options, sent, state.ack)
 }
 
-/// What a replicate chain says of the TCP header.
+/// Parts of the TCP header in a replicate chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replicate {
     pub(super) window: bool,
     pub(super) list: bool,
-    /// 0: as in the base; 1: 8 bits; 2: all bits.
+    /// 0: that of the base; 1: 8 bits; 2: all bits.
     pub(super) source_port: u8,
     pub(super) destination_port: u8,
     pub(super) ack_stride: bool,
@@ -62,7 +62,7 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
     match flags {
         0b00 => Ok(()),
         0b01 => {
-            // Who writes has seen that they tell it.
+            // / The writer has checked that 8 bits are enough.
             let mut counter = Counter::between(*port, Some((*port, *port)));
             counter.lsb(c, name, 8, 64)?;
             *port = counter.value;

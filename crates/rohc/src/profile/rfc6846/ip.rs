@@ -63,7 +63,7 @@ fn tos<'p, C: Coder<'p>>(c: &mut C, tos: &mut u8) -> Step {
     Ok(())
 }
 
-/// `ipv4_innermost_dynamic` and `ipv4_outer_dynamic`, which lie alike.
+/// `ipv4_innermost_dynamic` and `ipv4_outer_dynamic`, which have one layout.
 pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     zeros(c, "reserved", 5)?;
     c.flag("df", &mut ip.header.df)?;
@@ -73,7 +73,7 @@ pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Ste
     ip_id_enc_dyn(c, ip)
 }
 
-/// `ip_id_enc_dyn`: the IP-ID as it stands, unless it is always zero.
+/// `ip_id_enc_dyn`: the full IP-ID, unless it is always zero.
 pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     if ip.behavior == Behavior::Constant {
         ip.header.id = 0;
@@ -88,7 +88,7 @@ pub(super) fn ipv6_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Ste
     c.uint("ttl_hopl", 8, &mut ip.header.ttl)
 }
 
-/// `ipv4_innermost_replicate` and `ipv4_outer_replicate`; what is not sent is that of the base context.
+/// `ipv4_innermost_replicate` and `ipv4_outer_replicate`. Fields that are not sent are those of the base context.
 pub(super) fn ipv4_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState, ttl: &mut bool) -> Step {
     zeros(c, "reserved", 4)?;
     c.uint("ip_id_behavior", 2, &mut ip.behavior)?;
@@ -119,7 +119,7 @@ pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> 
     }
 }
 
-/// `ipv4_outer_without_ttl_irregular`, `ipv4_outer_with_ttl_irregular`, and the same of IPv6.
+/// `ipv4_outer_without_ttl_irregular`, `ipv4_outer_with_ttl_irregular`, and their counterparts for IPv6.
 pub(super) fn outer_irregular<'p, C: Coder<'p>>(
     c: &mut C,
     ip: &mut IpState,
@@ -167,7 +167,7 @@ pub(super) fn static_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) ->
     Ok(())
 }
 
-/// What of an extension header is in the static chain: all but what may change.
+/// Static chain of an extension header: all fields except those that may change.
 pub(super) fn extension_static<'p, C: Coder<'p>>(
     c: &mut C,
     kind: u8,
@@ -223,7 +223,7 @@ pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -
     Ok(())
 }
 
-/// The irregular chain, up to the TCP header. `before` has the references of what is sent in part.
+/// The irregular chain, up to the TCP header. `before` has the references of fields that are sent in part.
 pub(super) fn irregular_chain<'p, C: Coder<'p>>(
     c: &mut C,
     state: &mut TcpState,
@@ -270,7 +270,7 @@ fn ah_irregular<'p, C: Coder<'p>>(
     icv.iter_mut().try_for_each(|octet| c.uint("icv", 8, octet))
 }
 
-/// Hands out the extension headers behind one IP header, each with its type.
+/// Passes the extension headers behind one IP header to `with`, each with its type.
 fn each_extension(first: u8, octets: &mut [u8], mut with: impl FnMut(u8, &mut [u8]) -> Step) -> Step {
     let (mut kind, mut at) = (first, 0);
     while at < octets.len() {
@@ -283,8 +283,8 @@ fn each_extension(first: u8, octets: &mut [u8], mut with: impl FnMut(u8, &mut [u
     Ok(())
 }
 
-/// What of extension headers the chains of compressed packets do not carry is the same in both, and the headers are of
-/// the same types and lengths.
+/// True if the extension headers are of equal types and lengths, and equal in the octets that the chains of compressed
+/// packets do not carry.
 pub(super) fn same_extensions(first: u8, a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len()
         && Extensions::new(first, a).zip(Extensions::new(first, b)).all(|((kind, a), (other, b))| {
@@ -293,8 +293,8 @@ pub(super) fn same_extensions(first: u8, a: &[u8], b: &[u8]) -> bool {
         })
 }
 
-/// The formats of extension headers whose names end in `_0_replicate` and `_1_replicate`. A header keeps its length, as
-/// only the other headers of a compressor here have others.
+/// The formats of extension headers whose names end in `_0_replicate` and `_1_replicate`. A header keeps its length,
+/// since the compressor here uses IR packets for other lengths.
 pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets: &mut [u8]) -> Step {
     each_extension(first, octets, |kind, header| {
         let is_new = c.flag("discriminator", &mut false)?;
@@ -329,7 +329,7 @@ pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets
     })
 }
 
-/// The name of an octet that may change.
+/// Name of an octet that may change.
 fn changing(kind: u8, at: usize) -> &'static str {
     match (kind, at) {
         (protocol::AH, 0..4) => "sequence_number",

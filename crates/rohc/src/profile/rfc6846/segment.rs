@@ -1,4 +1,4 @@
-//! A TCP segment in its IP packet, taken apart and put together again.
+//! A TCP segment in its IP packet: parsing and rebuilding of its headers.
 
 use thinair_wire::header::chain::{self, HeaderChain};
 use thinair_wire::header::ipv4::Ipv4;
@@ -16,7 +16,7 @@ use crate::field::ip::IpHeader;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSegment<'p> {
     chain: &'p HeaderChain<'p>,
-    /// The headers, as they stand, and what follows them.
+    /// The headers unchanged, and the octets that follow them.
     pub(super) headers: &'p [u8],
     pub(super) payload: &'p [u8],
     /// The TCP header without its options.
@@ -25,7 +25,7 @@ pub(crate) struct TcpSegment<'p> {
 }
 
 impl<'p> TcpSegment<'p> {
-    /// The segment in a packet; `None` if it is no TCP, or its headers have something that no format says.
+    /// Returns the segment in a packet. `None` if it is no TCP, or its headers have something that no format can encode.
     #[inline]
     pub(crate) fn of(chain: &'p HeaderChain<'p>) -> Option<Self> {
         let ips = chain.ips();
@@ -46,7 +46,7 @@ impl<'p> TcpSegment<'p> {
         self.chain.packet()
     }
 
-    /// Whether a list of options can say those of the packet.
+    /// True if a list can encode the options of the packet.
     pub(crate) fn is_restorable(&self) -> bool {
         { TcpOptionTable::EMPTY }.read(self.options).is_some()
     }
@@ -68,7 +68,7 @@ impl<'p> TcpSegment<'p> {
             && self.chain.ips().iter().zip(state.ips()).all(has_same_ends)
     }
 
-    /// True if the packet is of a flow.
+    /// True if the packet belongs to a flow.
     #[inline]
     pub(super) fn is_of(&self, state: &TcpState) -> bool {
         let [a, b, c, d, ..] = *self.tcp;
@@ -77,7 +77,7 @@ impl<'p> TcpSegment<'p> {
             && self.has_hosts_of(state)
     }
 
-    /// Whether the context of its flow may be replicated from another one.
+    /// True if the context of its flow may be replicated from another one.
     pub(crate) fn suits(&self, base: &TcpRoom) -> bool {
         self.has_hosts_of(&base.0) && suits(&base.0, &self.state())
     }
@@ -90,7 +90,7 @@ impl<'p> TcpSegment<'p> {
         state
     }
 
-    /// Puts the IP headers into a state.
+    /// Copies the IP headers into a state.
     pub(super) fn begin(&self, state: &mut TcpState) {
         state.ip_count = self.chain.ips().len() as u8;
         for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
@@ -98,7 +98,7 @@ impl<'p> TcpSegment<'p> {
         }
     }
 
-    /// Puts all fields but the options into the state of a packet between the same hosts.
+    /// Copies all fields except the options into the state of a packet between the same hosts.
     #[inline(always)]
     pub(super) fn put_into(&self, state: &mut TcpState) {
         let mut at = 0;
@@ -137,7 +137,7 @@ impl<'p> TcpSegment<'p> {
         self.tcp[13] & 0b111
     }
 
-    /// Hands out the addresses as words of a hash.
+    /// Passes the addresses to `word`, as words of a hash.
     #[inline]
     pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
         for ip in self.chain.ips() {
@@ -150,7 +150,7 @@ impl<'p> TcpSegment<'p> {
         }
     }
 
-    /// True if the TCP checksum is right behind the innermost IP header. Behind a routing header it seems wrong.
+    /// True if the TCP checksum is correct behind the innermost IP header. With a routing header it seems wrong.
     #[inline]
     pub(super) fn has_right_checksum(&self, inner: &IpHeader) -> bool {
         let segment = self.packet().get(self.chain.ip_end()..).unwrap_or_default();
@@ -158,7 +158,8 @@ impl<'p> TcpSegment<'p> {
     }
 }
 
-/// True if the chains can say these headers. What an AH checks changes with every packet: such a flow goes by another profile.
+/// True if the chains can encode these headers. An AH protects fields that change with every packet, so that such a flow uses
+/// another profile.
 #[cold]
 fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
     let is_known =
@@ -186,7 +187,7 @@ pub(super) fn rebuild(state: &TcpState, payload: usize, out: &mut [u8]) -> Resul
     if len + payload > out.len() { Err(Unbuildable::NoRoom(len + payload)) } else { Ok(len) }
 }
 
-/// Writes the headers of a packet with a payload of so many octets.
+/// Writes the headers of a packet with `payload` octets of payload.
 pub(super) fn headers_of(state: &TcpState, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let mut options = [0; MAX_OCTETS];
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;

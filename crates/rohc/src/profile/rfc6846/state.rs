@@ -1,16 +1,16 @@
-//! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
+//! State of a flow that both ends share: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
 use super::options::TcpOptionTable;
 use crate::field::ip::{IpHeader, IpVersion};
 pub(super) use crate::field::ip_id::Behavior;
 
-/// IP headers of a packet.
+/// Largest number of IP headers of a packet.
 pub(super) const MAX_IP: usize = 2;
 
-/// Octets of all extension headers of a packet.
+/// Size of all extension headers of a packet, in octets.
 pub(super) const EXTENSIONS: usize = 144;
 
-/// Octets of sequence numbers that are near: some windows.
+/// Distance of sequence numbers that count as near, in octets: some windows.
 const NEAR: u32 = 1 << 20;
 
 /// The flags RST, SYN and FIN alone, in `rsf_flags`.
@@ -22,7 +22,7 @@ pub(super) const FIN: u8 = 0b001;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IpState {
     pub(super) header: IpHeader,
-    /// `ip_id_behavior`; of [`Behavior::Constant`] the IP-ID is zero.
+    /// `ip_id_behavior`. With [`Behavior::Constant`] the IP-ID is zero.
     pub(super) behavior: Behavior,
     /// Octets of extension headers behind it.
     pub(super) extensions: u8,
@@ -43,7 +43,7 @@ impl IpState {
         self.header.version.header_len() + usize::from(self.extensions)
     }
 
-    /// True if both have the same fields but for addresses and IP-ID.
+    /// True if both have equal fields, except addresses and IP-ID.
     #[inline]
     pub(super) fn has_same_fields(&self, other: &Self) -> bool {
         let (a, b) = (&self.header, &other.header);
@@ -52,7 +52,7 @@ impl IpState {
             && (self.extensions == other.extensions && self.behavior == other.behavior)
     }
 
-    /// True if the static chain has the same of both.
+    /// True if both have equal fields of the static chain.
     pub(super) fn has_same_static(&self, other: &Self) -> bool {
         self.header.has_same_ends(&other.header)
             && (self.header.protocol, self.header.flow_label, self.extensions)
@@ -92,7 +92,7 @@ pub(super) struct TcpState {
     /// `seq_number_scaled` and `seq_number_residue`, as of the last packet with payload.
     pub(super) seq_scaled: u32,
     pub(super) seq_residue: u32,
-    /// A packet with payload was seen.
+    /// A packet with payload has occurred.
     pub(super) has_scaled: bool,
 }
 
@@ -172,8 +172,8 @@ impl TcpState {
         self.extensions.get(start..start + len).unwrap_or_default()
     }
 
-    /// `field_scaling` of the sequence number, by the payload of a packet. The notation has a packet without payload
-    /// forget the scale; like other implementations, a context here keeps it, and its compressor relies on neither.
+    /// `field_scaling` of the sequence number, by the payload of a packet. By the notation a packet without payload drops the
+    /// scale; like other implementations, a context here keeps it, and its compressor relies on neither.
     #[inline]
     pub(super) fn scale(&mut self, payload: usize) {
         if let Ok(stride @ 1..) = u32::try_from(payload) {
@@ -183,15 +183,15 @@ impl TcpState {
         }
     }
 
-    /// Whether the numbers of a packet are anywhere near those of the `last` one. A checksum that is wrong now may be one that was
-    /// sent so; but with other numbers it looks like a packet of another flow, which has taken the CID of this one and of which
-    /// nothing has come before: then only an IR packet is beyond doubt.
+    /// True if the numbers of a packet are near those of the `last` one. A checksum that is wrong now may have been wrong when
+    /// sent. With other numbers, however, the packet may belong to another flow that has taken the CID and whose previous packets
+    /// were lost: then only an IR packet is certain.
     pub(super) fn goes_on(&self, last: &Self) -> bool {
         let is_near = |next: u32, last: u32| next.wrapping_sub(last).wrapping_add(NEAR) < 2 * NEAR;
         is_near(self.seq, last.seq) || self.ack_flag && last.ack_flag && is_near(self.ack, last.ack)
     }
 
-    /// Whether both are of one flow: all that tells flows apart is the same.
+    /// True if both belong to one flow: all fields that distinguish flows are equal.
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
         (self.ip_count, self.source_port, self.destination_port)
             == (other.ip_count, other.source_port, other.destination_port)
@@ -199,7 +199,7 @@ impl TcpState {
     }
 }
 
-/// The place of one flow of profile 0x0006 at either end: its last packet.
+/// Place of one flow of profile 0x0006 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpRoom(pub(super) TcpState);
 
