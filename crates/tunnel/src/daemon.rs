@@ -4,6 +4,7 @@
 //! batches. When no more packets wait, nothing is kept back. The live page has a thread of its own.
 
 pub mod control;
+mod event_loop;
 mod helper;
 mod host;
 mod inside;
@@ -16,7 +17,6 @@ mod reload;
 mod remembered;
 mod run_folder;
 mod setup;
-mod turn;
 
 pub use helper::{Files, MakePlan, Resolve, Source, clean_up};
 pub use run_folder::{RunFolder, RunFolderError};

@@ -142,12 +142,21 @@ impl Outside {
         }
     }
 
-    /// Takes what has come, but not for ever.
-    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    /// Takes what has come, but not for ever: [`poll_arrival`](Self::poll_arrival) gives it.
+    pub(super) fn receive(&mut self, now: Instant) -> Received {
         match self {
-            Self::Udp(socket) => socket.receive(sink),
-            Self::Serial(line) => line.receive(now, sink),
-            Self::File(files) => files.receive(sink),
+            Self::Udp(socket) => socket.receive(),
+            Self::Serial(line) => line.receive(now),
+            Self::File(files) => files.receive(),
+        }
+    }
+
+    /// The next arrival of those that were received.
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Udp(socket) => socket.poll_arrival(),
+            Self::Serial(line) => line.poll_arrival(),
+            Self::File(files) => files.poll_arrival(),
         }
     }
 

@@ -12,6 +12,7 @@ use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
+use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
@@ -20,7 +21,6 @@ use super::outside::Outside;
 use super::recorder::Recorder;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
-use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
@@ -92,8 +92,6 @@ pub struct Daemon {
     pub(super) page: Option<Page>,
     pub(super) record_inside: Option<Recorder>,
     pub(super) record_outside: Option<Recorder>,
-    /// Datagrams that answer others, until the carrier is free.
-    pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
     /// Notices that were logged.
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
@@ -211,7 +209,6 @@ impl Daemon {
             page: None,
             record_inside,
             record_outside,
-            answers: Vec::new(),
             notices: Notices::default(),
             remembered,
             packet: vec![0; LONGEST],

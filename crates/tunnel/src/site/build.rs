@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::Site;
+use super::output::{A_PEER, OutputQueue};
+use super::pipeline::{Link, Pipeline};
 use super::source::Source;
-use super::way::{Link, Way};
+use super::{CommonParts, Site};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
 use crate::path_mtu::{Least, PathMtu};
 use crate::plan::{Carrier, Others, Packaging, Peer, Plan, Security};
-use crate::seal::{Destination, Random, Seal};
+use crate::seal::{Destination, PEERS, Random, Seal};
 use crate::status::{Counters, PeerCounters};
 use crate::unit::SiteId;
 
@@ -45,56 +46,54 @@ impl Site {
         seal: Option<Seal>,
         random: &mut dyn Random,
     ) -> Result<Self, BuildError> {
-        let packaging = packaging(&plan.carrier);
-        let bridged = plan.inside.bridged;
         let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
-        let is_sealed = is_sealed(plan);
-        let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
-        let narrow = budget.narrow();
-        let (mut ways, mut sources) = (Vec::new(), Vec::new());
+        let (mut pipelines, mut sources, mut unpackagers) = (Vec::new(), Vec::new(), Vec::new());
         let (allowed, mesh) = match &plan.others {
             Others::Peers(peers) => {
                 for (number, one) in peers.iter().enumerate() {
-                    let (way, source) = peer(now, plan, budget, number, one, random)?;
-                    ways.push(way);
+                    let (pipeline, source, unpackager) = peer(now, plan, budget, number, one, random)?;
+                    pipelines.push(pipeline);
                     sources.push(source);
+                    unpackagers.extend(unpackager);
                 }
-                (AllowedIps::of_peers(peers.iter().enumerate(), bridged)?, false)
+                (AllowedIps::of_peers(peers.iter().enumerate(), plan.inside.bridged)?, false)
             }
             Others::Mesh(mesh) => {
                 let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
                 let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
                 let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
-                ways.push(way(now, plan, budget, ("all", role, link), random)?);
+                pipelines.push(pipeline(now, plan, budget, ("all", role, link), random)?);
                 for site in &mesh.sites {
-                    let own = is_sealed
-                        .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
-                        .transpose()?;
-                    sources.push(source(&site.name, Some(site.id), own));
+                    sources.push(source(&site.name, Some(site.id)));
+                    if is_sealed(plan) {
+                        unpackagers.push(unpackager(plan, budget)?);
+                    }
                 }
-                (AllowedIps::of_sites(&mesh.sites, bridged)?, true)
+                (AllowedIps::of_sites(&mesh.sites, plan.inside.bridged)?, true)
             }
         };
-        let together = (!is_sealed)
-            .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
-            .transpose()?;
-        Ok(Self {
-            ways,
-            sources,
-            together,
-            mesh,
+        if !is_sealed(plan) {
+            unpackagers.push(unpackager(plan, budget)?);
+        }
+        let bitrate = match packaging(&plan.carrier) {
+            Packaging::Ts { bitrate, .. } => bitrate.unwrap_or(0),
+            Packaging::Packed | Packaging::Gse { .. } => 0,
+        };
+        // Slots of a stream of constant rate are caught up with for a second.
+        let due = A_PEER * PEERS * budget.largest_datagram + bitrate as usize / 4;
+        let common = CommonParts {
             seal,
-            allowed,
             counters: Counters::new(plan.seeing.billing_unit),
             outer: budget.outer,
-            narrow,
             datagram: Vec::with_capacity(2_048),
-            answered_at: None,
-        })
+            outputs: OutputQueue::new(due),
+        };
+        let narrow = budget.narrow();
+        Ok(Self { pipelines, sources, unpackagers, mesh, allowed, narrow, common, answered_at: None })
     }
 }
 
-/// What is sent to a peer, and what is received from it.
+/// The parts of a site for one peer: without an unpackager where all have one together.
 pub(super) fn peer(
     now: Instant,
     plan: &Plan,
@@ -102,7 +101,7 @@ pub(super) fn peer(
     number: usize,
     peer: &Peer,
     random: &mut dyn Random,
-) -> Result<(Way, Source), BuildError> {
+) -> Result<(Pipeline, Source, Option<Unpackager>), BuildError> {
     let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
     let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
     let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
@@ -112,21 +111,26 @@ pub(super) fn peer(
         link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
         link.settled = budget.carrier_mtu;
     }
-    let way = way(now, plan, budget, (&peer.name, role, link), random)?;
+    let pipeline = pipeline(now, plan, budget, (&peer.name, role, link), random)?;
     let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
     let unpackager = is_sealed(plan)
         .then(|| Unpackager::of_peer(packaging(&plan.carrier), peer, largest_unit, plan.inside.bridged))
         .transpose()?;
-    Ok((way, source(&peer.name, None, unpackager)))
+    Ok((pipeline, source(&peer.name, None), unpackager))
 }
 
-fn way(
+fn unpackager(plan: &Plan, budget: &Budget) -> Result<Unpackager, PackagingError> {
+    let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+    Unpackager::new(packaging(&plan.carrier), &plan.others, largest_unit, plan.inside.bridged)
+}
+
+fn pipeline(
     now: Instant,
     plan: &Plan,
     budget: &Budget,
     (name, role, link): (&str, Role<'_>, Link),
     random: &mut dyn Random,
-) -> Result<Way, BuildError> {
+) -> Result<Pipeline, BuildError> {
     let channel = channel(role, plan, budget, random)?;
     let config = PackagerConfig {
         largest_body: budget.largest_body,
@@ -135,13 +139,14 @@ fn way(
         rtp: rtp_start(&plan.carrier, random),
     };
     let packager = Packager::new(now, packaging(&plan.carrier), &plan.others, config)?;
-    Ok(Way { name: name.to_owned(), channel, packager, link })
+    Ok(Pipeline { name: name.to_owned(), channel, packager, link })
 }
 
 /// Whether the seal tells whose a body is.
 fn is_sealed(plan: &Plan) -> bool {
     matches!(plan.security, Security::Key { .. } | Security::Insecure)
 }
+
 /// Octets of headers of IPv4 and UDP.
 const IPV4_AND_UDP: usize = 28;
 
@@ -173,11 +178,10 @@ fn channel(
     })
 }
 
-fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Source {
+fn source(name: &str, id: Option<SiteId>) -> Source {
     Source {
         name: name.to_owned(),
         id,
-        unpackager,
         counters: PeerCounters::default(),
         address: None,
         was_late: false,

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use thinair_wire::time::Instant;
 
 use super::Trouble;
-use crate::packaging::Unpackager;
 use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
@@ -15,8 +14,6 @@ pub(super) struct Source {
     pub(super) name: String,
     /// Its number in a mesh.
     pub(super) id: Option<SiteId>,
-    /// Of its own, where a seal tells whose a body is.
-    pub(super) unpackager: Option<Unpackager>,
     pub(super) counters: PeerCounters,
     /// Where its newest datagram came from.
     pub(super) address: Option<SocketAddr>,
@@ -54,7 +51,6 @@ mod tests {
         let mut source = Source {
             name: String::new(),
             id: None,
-            unpackager: None,
             counters: PeerCounters::default(),
             address: None,
             was_late: false,

@@ -12,7 +12,7 @@ use crate::mtu::Budget;
 use crate::plan::{Others, Plan, Security};
 use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
 
-/// A site with its address, and what it has handed over.
+/// A site with its address, and its outputs.
 struct Host {
     site: Site,
     plan: Plan,
@@ -22,34 +22,23 @@ struct Host {
     sessions: u32,
 }
 
-struct Hands<'a> {
-    out: &'a mut VecDeque<(SocketAddr, Vec<u8>)>,
-    delivered: &'a mut Vec<Vec<u8>>,
-    sessions: &'a mut u32,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push_back((to.unwrap(), datagram.to_vec()));
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        self.delivered.push(packet.to_vec());
-        true
-    }
-
-    fn notice(&mut self, notice: Notice<'_>) {
-        *self.sessions += u32::from(matches!(notice, Notice::Session { .. }));
+impl Host {
+    /// Gives the site an input, and takes all its outputs.
+    fn handle(&mut self, input: impl FnOnce(&mut Site)) {
+        input(&mut self.site);
+        while let Some(output) = self.site.poll_output() {
+            match output {
+                SiteOutput::Datagram { to, octets } => self.out.push_back((to.unwrap(), octets.to_vec())),
+                SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
+                SiteOutput::Event { event, .. } => {
+                    self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
+                }
+            }
+        }
     }
 }
 
-macro_rules! apart {
-    ($host:expr) => {{
-        let Host { site, out, delivered, sessions, .. } = $host;
-        (site, Hands { out, delivered, sessions })
-    }};
-}
-
+mod output;
 mod trouble;
 
 /// Random octets that are the same in every run.
@@ -122,8 +111,7 @@ type Fate = dyn FnMut(&mut Vec<u8>) -> usize;
 fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
     loop {
         for host in hosts.iter_mut() {
-            let (site, mut hands) = apart!(host);
-            site.poll(now, &mut hands);
+            host.handle(|site| site.handle_timeout(now));
         }
         let mut moved = Vec::new();
         for host in hosts.iter_mut() {
@@ -136,17 +124,15 @@ fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
         for (from, to, mut datagram) in moved {
             for _ in 0..fate(&mut datagram) {
                 let Some(host) = hosts.iter_mut().find(|host| host.address == to) else { continue };
-                let (site, mut hands) = apart!(host);
-                site.handle_datagram(now, Some(from), &mut datagram.clone(), &mut hands);
+                host.handle(|site| site.handle_datagram(now, Some(from), &mut datagram.clone()));
             }
         }
     }
 }
 
 fn send(host: &mut Host, now: Instant, packet: &[u8]) {
-    let (site, mut hands) = apart!(host);
-    site.handle_packet(now, packet, &mut hands);
-    site.pause(now, &mut hands);
+    host.handle(|site| site.handle_packet(now, packet));
+    host.handle(|site| site.pause(now));
 }
 
 fn captured() -> Vec<Vec<u8>> {
@@ -160,7 +146,7 @@ fn captured() -> Vec<Vec<u8>> {
 }
 
 fn drops(host: &Host, reason: Drop) -> u64 {
-    host.site.counters.drops.of(reason)
+    host.site.counters().drops.of(reason)
 }
 
 #[test]
@@ -178,7 +164,7 @@ fn packets_come_back_as_they_went_in_from_the_first_one_on() {
         assert_eq!(hosts[1].delivered, of(0), "{security}");
         assert_eq!(hosts[0].delivered, of(1), "{security}");
         // Both have learned what there is to learn: 64 octets of a GET have become 3, and what seals them.
-        let sent = hosts[0].site.counters.sent;
+        let sent = hosts[0].site.counters().sent;
         assert!(sent.compressed_octets * 5 < sent.octets, "{sent:?}");
     }
 }

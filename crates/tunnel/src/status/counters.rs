@@ -152,6 +152,13 @@ impl Way {
         self.compressed_octets += compressed as u64;
     }
 
+    /// Takes back a [`packet`](Self::packet) that was counted too early.
+    pub fn take_back(&mut self, octets: usize, compressed: usize) {
+        self.packets = self.packets.saturating_sub(1);
+        self.octets = self.octets.saturating_sub(octets as u64);
+        self.compressed_octets = self.compressed_octets.saturating_sub(compressed as u64);
+    }
+
     /// Counts a datagram of `octets` on the carrier.
     pub fn datagram(&mut self, octets: usize) {
         self.datagrams += 1;

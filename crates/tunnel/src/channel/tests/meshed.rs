@@ -49,7 +49,7 @@ impl Mesh {
         Channel::new(&Setup { role, seed: u64::from(own.number()), ..setup(&self.plan) }).unwrap()
     }
 
-    fn is_lost(&mut self, site: usize) -> bool {
+    fn draw_loss(&mut self, site: usize) -> bool {
         self.random = self.random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         (self.random >> 33) % 100 < self.loss[site]
     }
@@ -57,7 +57,7 @@ impl Mesh {
     fn broadcast(&mut self, now: Instant, from: usize, units: Vec<Owned>) {
         for unit in units {
             for site in (0..self.sites.len()).filter(|site| *site != from) {
-                if self.is_lost(site) {
+                if self.draw_loss(site) {
                     self.lost += 1;
                     continue;
                 }

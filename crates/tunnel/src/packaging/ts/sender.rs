@@ -170,7 +170,7 @@ impl Sender {
 
     pub(in crate::packaging) fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
         if let Some(constant) = &mut self.constant {
-            while constant.has_slot(now) {
+            while constant.take_slot(now) {
                 let Self { encapsulator, psi, bodies, .. } = self;
                 match psi.as_mut().and_then(|psi| psi.next(now)) {
                     Some(table) => bodies.push_table(now, &table, sink),

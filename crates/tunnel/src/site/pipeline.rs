@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::Shell;
+use super::CommonParts;
 use crate::channel::Channel;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
 use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
-use crate::status::{Counters, Drop, Way as Sent};
+use crate::status::{Drop, Way as Sent};
 use crate::unit::Unit;
 
 /// Bodies that wait for the first keys.
@@ -19,8 +19,8 @@ const HELD: usize = 32;
 /// Units of a body that are a group: if it is lost, more are missing than the smallest SN bears two or three times in a row.
 const GROUP: u32 = 4;
 
-/// One direction of sending.
-pub(super) struct Way {
+/// Stages from packets to datagrams for one destination.
+pub(super) struct Pipeline {
     pub(super) name: String,
     pub(super) channel: Channel,
     pub(super) packager: Packager,
@@ -71,15 +71,11 @@ impl Link {
     }
 }
 
-/// The way out, with all that it touches.
+/// The end of a pipeline, with all that it touches.
 pub(super) struct Outlet<'a> {
     pub(super) now: Instant,
-    pub(super) seal: &'a mut Option<Seal>,
-    pub(super) counters: &'a mut Counters,
-    pub(super) datagram: &'a mut Vec<u8>,
-    pub(super) outer: usize,
+    pub(super) common: &'a mut CommonParts,
     pub(super) link: &'a mut Link,
-    pub(super) shell: &'a mut dyn Shell,
 }
 
 impl Outlet<'_> {
@@ -87,13 +83,14 @@ impl Outlet<'_> {
     pub(super) fn push(&mut self, packager: &mut Packager, unit: Unit<'_>) {
         let now = self.now;
         let result = packager.push(now, unit, &mut |body| self.carry(body));
+        let drops = &mut self.common.counters.drops;
         match result {
             Ok(()) => {}
-            Err(PushError::TooLong { .. }) => self.counters.drops.count(Drop::TooLong),
-            Err(PushError::Full) => self.counters.drops.count(Drop::CarrierFull),
+            Err(PushError::TooLong { .. }) => drops.count(Drop::TooLong),
+            Err(PushError::Full) => drops.count(Drop::CarrierFull),
             Err(
                 PushError::Empty | PushError::NotTold(_) | PushError::NotAFrame { .. } | PushError::NoNpa(_),
-            ) => self.counters.drops.count(Drop::NotCompressed),
+            ) => drops.count(Drop::NotCompressed),
         }
     }
 
@@ -114,34 +111,54 @@ impl Outlet<'_> {
         }
     }
 
+    /// Seals and sends a datagram about the path MTU. False if there are no keys, or no address.
+    pub(super) fn carry_path(&mut self, path: PathSeal<'_>) -> bool {
+        let CommonParts { seal: Some(seal), datagram, .. } = &mut *self.common else { return false };
+        let address = self.link.address(Some(seal));
+        let (Destination::Peer(peer), Some(_)) = (self.link.destination, address) else { return false };
+        let is_sealed = seal.seal_path(self.now, peer, path, datagram).is_ok();
+        if is_sealed {
+            self.carry_datagram(address);
+        }
+        is_sealed
+    }
+
     fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) {
-        let address = self.link.address(self.seal.as_ref());
-        let datagram = match self.seal {
-            None => body,
-            Some(seal) => {
-                match seal_body(self.now, self.link, self.outer, seal, flags, body, self.datagram) {
-                    Ok(()) => {
-                        seal.note_sealed(self.link.destination, units);
-                        self.datagram.as_slice()
-                    }
-                    Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
-                        self.link.held.push_back((flags, units, body.to_vec()));
-                        return;
-                    }
-                    Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
-                        self.counters.drops.count(Drop::NoSession);
-                        return;
-                    }
-                }
+        let CommonParts { seal, datagram, outer, .. } = &mut *self.common;
+        let address = self.link.address(seal.as_ref());
+        match seal {
+            None => {
+                datagram.clear();
+                datagram.extend_from_slice(body);
             }
-        };
+            Some(seal) => match seal_body(self.now, self.link, *outer, seal, flags, body, datagram) {
+                Ok(()) => seal.note_sealed(self.link.destination, units),
+                Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
+                    self.link.held.push_back((flags, units, body.to_vec()));
+                    return;
+                }
+                Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
+                    self.common.counters.drops.count(Drop::NoSession);
+                    return;
+                }
+            },
+        }
         if address.is_none() && self.link.needs_address {
-            self.counters.drops.count(Drop::NoSession);
+            self.common.counters.drops.count(Drop::NoSession);
             return;
         }
-        self.counters.sent_datagram(datagram.len() + self.outer);
-        self.link.sent.datagram(datagram.len() + self.outer);
-        self.shell.carry(address, datagram);
+        self.carry_datagram(address);
+    }
+
+    /// Puts the datagram that was made into the queue of outputs.
+    pub(super) fn carry_datagram(&mut self, to: Option<SocketAddr>) {
+        let CommonParts { counters, datagram, outer, outputs, .. } = &mut *self.common;
+        if outputs.push_datagram(to, datagram) {
+            counters.sent_datagram(datagram.len() + *outer);
+            self.link.sent.datagram(datagram.len() + *outer);
+        } else {
+            counters.drops.count(Drop::CarrierFull);
+        }
     }
 }
 
