@@ -39,7 +39,7 @@ pub use build::BuildError;
 pub(crate) use build::packaging;
 use inlet::Inlet;
 pub use membership::ChangeError;
-use output::{OutputQueue, PacketReceipt};
+use output::{OutputQueue, QueuedOutput};
 pub use output::{SiteEvent, SiteOutput};
 use pipeline::{Outlet, Pipeline};
 use source::Source;
@@ -133,7 +133,7 @@ impl Site {
         let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
         if let Some(answer) = too_big::answer(packet, mtu).filter(|_| is_calm && mtu >= LEAST_MTU) {
             self.answered_at = Some(now);
-            self.common.outputs.push_packet(None, &answer);
+            self.common.outputs.push(QueuedOutput::Packet(None), &answer);
         }
     }
 
@@ -144,7 +144,7 @@ impl Site {
         }
     }
 
-    /// No more packets wait: what is begun goes now, or when it has waited as long as the plan says.
+    /// No more packets wait: what is begun goes now, or when the configured time is over.
     pub fn pause(&mut self, now: Instant) {
         let Self { pipelines, common, .. } = self;
         for Pipeline { packager, link, .. } in pipelines {
@@ -279,7 +279,7 @@ impl Site {
 
     /// The interface did not take the packet that was polled last: it counts as dropped, and not as received.
     pub fn note_refused_packet(&mut self) {
-        if let Some(PacketReceipt { source, octets, compressed }) = self.common.outputs.last_received() {
+        if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
             self.common.counters.received.take_back(octets, compressed);
             self.common.counters.drops.count(Drop::InterfaceRefused);
             if let Some(source) = self.sources.get_mut(source) {
@@ -385,7 +385,10 @@ impl Site {
             }
         }
         let address = source.address.or_else(|| link.address(common.seal.as_ref()));
-        common.outputs.push_event(Some(number), SiteEvent::Session { address, restarted: session.restarted });
+        common.outputs.push(
+            QueuedOutput::Event(Some(number), SiteEvent::Session { address, restarted: session.restarted }),
+            &[],
+        );
         Outlet { now, common, link }.carry_held();
     }
 

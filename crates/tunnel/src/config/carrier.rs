@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use thinair_ule::{Npa, Pid};
 
+use super::setting::{ConfigError, Setting};
 use super::settings::{Section, Settings};
-use super::told::{ConfigError, Told};
 use super::url::{self, Scheme, Url};
 use super::{Surroundings, words};
-use crate::plan::{Carrier, Framing, Packaging, Security};
+use crate::site_config::{Carrier, Framing, Packaging, Security};
 
 /// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
@@ -38,7 +38,7 @@ pub(super) struct Carried {
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
     /// The URL as given.
-    pub(super) url: Told,
+    pub(super) url: Setting,
 }
 
 impl Carried {
@@ -76,7 +76,7 @@ impl Carried {
 /// Returns the scheme of the carrier, before other settings are read.
 pub(super) fn scheme(settings: &Settings) -> Result<Scheme, ConfigError> {
     let section = settings.section("carrier");
-    let url = section.told("url").ok_or_else(missing)?;
+    let url = section.setting("url").ok_or_else(missing)?;
     url.read(|text| url::parse(text).map(|url| url.scheme))
 }
 
@@ -92,10 +92,10 @@ pub(super) fn carried(
     surroundings: &Surroundings<'_>,
 ) -> Result<Carried, ConfigError> {
     let section = settings.section("carrier");
-    let told = section.told("url").ok_or_else(missing)?.clone();
-    let text = told.text()?;
-    let url = url::parse(text).map_err(|wrong| told.error(format!("is \"{text}\": it {wrong}")))?;
-    let section = url.merge(&told, &section)?;
+    let setting = section.setting("url").ok_or_else(missing)?.clone();
+    let text = setting.text()?;
+    let url = url::parse(text).map_err(|wrong| setting.error(format!("is \"{text}\": it {wrong}")))?;
+    let section = url.merge(&setting, &section)?;
     let mut carried = Carried {
         scheme: url.scheme,
         // Placeholder, replaced below.
@@ -104,16 +104,16 @@ pub(super) fn carried(
         keepalive: section.read("keepalive", positive)?,
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
-        url: told.clone(),
+        url: setting.clone(),
     };
     carried.carrier = match url.scheme {
         Scheme::Udp | Scheme::UleUdp | Scheme::GseUdp => {
-            let ends = ends(&url, &told, &section, surroundings)?;
+            let ends = ends(&url, &setting, &section, surroundings)?;
             carried.to = ends.to;
             udp(&url, &section, &ends, security)?
         }
-        Scheme::Serial | Scheme::SerialRaw => serial(&url, &told, &section)?,
-        Scheme::UleFile => file(&url, &told, &section)?,
+        Scheme::Serial | Scheme::SerialRaw => serial(&url, &setting, &section)?,
+        Scheme::UleFile => file(&url, &setting, &section)?,
     };
     Ok(carried)
 }
@@ -134,20 +134,20 @@ struct Ends {
 
 fn ends(
     url: &Url<'_>,
-    told: &Told,
+    setting: &Setting,
     section: &Section,
     surroundings: &Surroundings<'_>,
 ) -> Result<Ends, ConfigError> {
     let rest = url.rest.strip_suffix('/').unwrap_or(url.rest);
-    let listen_told = section.told("listen");
+    let listen_told = section.setting("listen");
     let listen = match listen_told {
         Some(listen) => Some(address(listen, listen.text()?, surroundings)?),
         None => None,
     };
-    let to = if rest.is_empty() { None } else { Some(address(told, rest, surroundings)?) };
+    let to = if rest.is_empty() { None } else { Some(address(setting, rest, surroundings)?) };
     let (to, listen) = match (to, listen) {
         (None, None) => {
-            return Err(told.error(
+            return Err(setting.error(
                 "has neither the address of the other end nor a port to listen on; write udp://HOST:PORT, or \
                  udp://:PORT to wait there for the other end",
             ));
@@ -155,17 +155,17 @@ fn ends(
         // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
         (Some(here), Some(_)) if here.ip().is_unspecified() => {
-            return Err(told.error(format!(
+            return Err(setting.error(format!(
                 "sets the port to listen on, and so does {}; remove one",
-                listen_told.map(|told| told.place.to_string()).unwrap_or_default()
+                listen_told.map(|setting| setting.place.to_string()).unwrap_or_default()
             )));
         }
         (Some(to), None) => (Some(to), default_listen(to)),
         (to, Some(listen)) => (to, listen),
     };
-    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&told.place))) {
+    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&setting.place))) {
         if to.port() == 0 {
-            return Err(told.error("has port 0, which cannot be a destination; give 1 to 65535"));
+            return Err(setting.error("has port 0, which cannot be a destination; give 1 to 65535"));
         }
         if to.is_ipv4() != listen.is_ipv4() {
             return Err(ConfigError::at(
@@ -182,7 +182,7 @@ fn ends(
     }
     let group = to.map(|to| to.ip()).filter(IpAddr::is_multicast);
     for key in ["iface", "ttl"] {
-        if let (None, Some(option)) = (group, section.told(key)) {
+        if let (None, Some(option)) = (group, section.setting(key)) {
             return Err(option.error("applies to multicast groups only; remove it"));
         }
     }
@@ -192,11 +192,12 @@ fn ends(
 
 /// Parses an address, or resolves a host name.
 pub(super) fn address(
-    told: &Told,
+    setting: &Setting,
     text: &str,
     surroundings: &Surroundings<'_>,
 ) -> Result<SocketAddr, ConfigError> {
-    let wrong = |what: String| told.error(format!("is \"{}\": {what}", told.text().unwrap_or_default()));
+    let wrong =
+        |what: String| setting.error(format!("is \"{}\": {what}", setting.text().unwrap_or_default()));
     let (host, port) = url::host_and_port(text).map_err(wrong)?;
     if host.is_empty() {
         return Ok(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port));
@@ -205,8 +206,8 @@ pub(super) fn address(
         return Ok(SocketAddr::new(address, port));
     }
     let found = (surroundings.resolve)(host, port)
-        .map_err(|error| told.error(format!("cannot resolve {host}: {error}")).passing())?;
-    found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
+        .map_err(|error| setting.error(format!("cannot resolve {host}: {error}")).passing())?;
+    found.first().copied().ok_or_else(|| setting.error(format!("{host} has no address")).passing())
 }
 
 /// Default local address: the port of the other end on every address; for a multicast group the group itself,
@@ -238,7 +239,8 @@ fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Re
             let around = ip + UDP_HEADER + if rtp { RTP_HEADER } else { 0 } + seal;
             let fit = usize::from(mtu).saturating_sub(around) / TS_PACKET;
             let asked = section.read("ts", words::number(1_u8..=7))?;
-            if let (Some(asked), Some(place)) = (asked.filter(|n| usize::from(*n) > fit), section.told("ts"))
+            if let (Some(asked), Some(place)) =
+                (asked.filter(|n| usize::from(*n) > fit), section.setting("ts"))
             {
                 return Err(place.error(format!(
                     "{asked} TS Packets need {} octets with their overhead, and the MTU of the carrier is \
@@ -299,9 +301,9 @@ pub(super) fn positive(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
 }
 
-fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn serial(url: &Url<'_>, setting: &Setting, section: &Section) -> Result<Carrier, ConfigError> {
     if url.rest.is_empty() {
-        return Err(told.error("names no device; write it as in serial:///dev/ttyUSB0"));
+        return Err(setting.error("names no device; write it as in serial:///dev/ttyUSB0"));
     }
     let crc = url.scheme == Scheme::Serial;
     let framing =
@@ -309,11 +311,11 @@ fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Conf
     let speed = section.read("speed", words::rate)?;
     let speed = speed.map(u32::try_from).transpose();
     let speed = speed.map_err(|_| {
-        let place = section.place_of("speed").unwrap_or(&told.place);
+        let place = section.place_of("speed").unwrap_or(&setting.place);
         ConfigError::at(place, "exceeds the range of a serial line")
     })?;
     Ok(Carrier::Serial {
-        path: told.place.path(url.rest),
+        path: setting.place.path(url.rest),
         speed,
         framing: framing.unwrap_or(if crc { Framing::Cobs } else { Framing::Slip }),
         crc,
@@ -321,11 +323,11 @@ fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Conf
     })
 }
 
-fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn file(url: &Url<'_>, setting: &Setting, section: &Section) -> Result<Carrier, ConfigError> {
     let (from, to) = (section.path("from")?, section.path("to")?);
     let (from, to) = match (url.rest, from, to) {
         ("", None, None) => {
-            return Err(told.error(
+            return Err(setting.error(
                 "names no file; write ule+file://?to=FILE to send, ?from=FILE to receive, or both; - is standard \
                  output or input",
             ));
@@ -333,17 +335,19 @@ fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Config
         ("", from, to) => (from, to),
         ("-", None, None) => (Some("-".into()), Some("-".into())),
         (path, None, None) => {
-            return Err(told.error(format!(
+            return Err(setting.error(format!(
                 "has no direction; write ule+file://?to={path} to send, or ?from={path} to receive"
             )));
         }
         (path, ..) => {
-            return Err(told.error(format!("contains {path} in addition to `from` or `to`; remove {path}")));
+            return Err(
+                setting.error(format!("contains {path} in addition to `from` or `to`; remove {path}"))
+            );
         }
     };
     let is_same = from.is_some() && from == to;
     if is_same && from.as_ref().is_some_and(|path| path.as_os_str() != "-") {
-        return Err(told.error("has the same file as input and output; give two different ones"));
+        return Err(setting.error("has the same file as input and output; give two different ones"));
     }
     Ok(Carrier::File { packaging: ts(section, 1)?, from, to })
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use thinair_rohc::{Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refresh, RtpDetection};
 
+use super::setting::ConfigError;
 use super::settings::{Section, Settings};
-use super::told::ConfigError;
 use super::{Surroundings, words};
-use crate::plan::ChannelPlan;
+use crate::site_config::ChannelConfig;
 
 /// Maximum waiting time of feedback: after a longer time, refreshes repair contexts.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -24,14 +24,14 @@ pub(super) fn channel(
     has_types: bool,
     has_two_ends: bool,
     surroundings: &Surroundings<'_>,
-) -> Result<ChannelPlan, ConfigError> {
+) -> Result<ChannelConfig, ConfigError> {
     let section = settings.section("channel");
-    let default = ChannelPlan::new();
+    let default = ChannelConfig::new();
     let spaces = [("auto", None), ("small", Some(CidSpace::Small)), ("large", Some(CidSpace::Large))];
     let asked = section.read("cid", words::word(&spaces))?;
-    if let (Some(None), false, Some(told)) = (asked, has_two_ends, section.told("cid")) {
+    if let (Some(None), false, Some(setting)) = (asked, has_two_ends, section.setting("cid")) {
         return Err(
-            told.error("auto needs two ends with a key or `insecure`; give small or large, or remove it")
+            setting.error("auto needs two ends with a key or `insecure`; give small or large, or remove it")
         );
     }
     let profiles = profiles(&section)?.unwrap_or(default.profiles);
@@ -44,9 +44,9 @@ pub(super) fn channel(
         (true, _) => (CidSpace::Small, default.max_cid, Some(max_cid.unwrap_or(LARGE_MAX_CID))),
         (false, asked) => (asked.unwrap_or(default.cids), max_cid.unwrap_or(default.max_cid), None),
     };
-    if let (true, true, Some(told)) = (is_auto, few, section.told("max_cid")) {
+    if let (true, true, Some(setting)) = (is_auto, few, section.setting("max_cid")) {
         return Err(
-            told.error("applies to large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
+            setting.error("applies to large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
         );
     }
     let large = large_max_cid.map(|max_cid| Channel::new(CidSpace::Large, max_cid, profiles));
@@ -57,13 +57,13 @@ pub(super) fn channel(
         return Err(ConfigError::maybe_at(place, format!("{error}{large}")));
     }
     let by_type = section.is_true("by_type")?;
-    if let (true, false, Some(told)) = (by_type, has_types, section.told("by_type")) {
-        return Err(told.error(
+    if let (true, false, Some(setting)) = (by_type, has_types, section.setting("by_type")) {
+        return Err(setting.error(
             "needs ULE or GSE, whose units have a Type; this carrier sends such packets in the \
              uncompressed profile; remove it",
         ));
     }
-    Ok(ChannelPlan {
+    Ok(ChannelConfig {
         cids,
         max_cid,
         large_max_cid,
@@ -103,12 +103,12 @@ fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigErro
 }
 
 fn profiles(section: &Section) -> Result<Option<ProfileSet>, ConfigError> {
-    let Some(told) = section.told("profiles") else { return Ok(None) };
+    let Some(setting) = section.setting("profiles") else { return Ok(None) };
     let mut named = Vec::new();
-    for profiles in told.read_all(profile)? {
+    for profiles in setting.read_all(profile)? {
         named.extend(profiles);
     }
-    ProfileSet::of(&named).map(Some).map_err(|error| told.error(error.to_string()))
+    ProfileSet::of(&named).map(Some).map_err(|error| setting.error(error.to_string()))
 }
 
 fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
@@ -131,11 +131,13 @@ fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigEr
         return Err(ConfigError::maybe_at(place, what));
     };
     let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
-    match (how.unwrap_or('g'), section.told("rtp"), section.told("rtp_ports")) {
-        ('p', Some(told), None) => Err(told.error("needs a list of ports in `rtp_ports`, such as 5004")),
-        ('n', _, Some(told)) => Err(told.error("contradicts `rtp` = \"never\"; remove one")),
-        (_, _, Some(told)) if !has_rtp => {
-            Err(told.error("needs profile rtp or rtp-udp-lite; add one in `profiles`, or remove it"))
+    match (how.unwrap_or('g'), section.setting("rtp"), section.setting("rtp_ports")) {
+        ('p', Some(setting), None) => {
+            Err(setting.error("needs a list of ports in `rtp_ports`, such as 5004"))
+        }
+        ('n', _, Some(setting)) => Err(setting.error("contradicts `rtp` = \"never\"; remove one")),
+        (_, _, Some(setting)) if !has_rtp => {
+            Err(setting.error("needs profile rtp or rtp-udp-lite; add one in `profiles`, or remove it"))
         }
         ('g', ..) => Ok(rule.or_guess()),
         _ => Ok(rule),
@@ -146,8 +148,9 @@ fn bases(
     section: &Section,
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<thinair_rohc::profile::coap::Base>, ConfigError> {
-    let (Some(told), Some(path)) = (section.told("coap_template"), section.path("coap_template")?) else {
+    let (Some(setting), Some(path)) = (section.setting("coap_template"), section.path("coap_template")?)
+    else {
         return Ok(Vec::new());
     };
-    (surroundings.templates)(&path).map_err(|error| told.error(error))
+    (surroundings.templates)(&path).map_err(|error| setting.error(error))
 }

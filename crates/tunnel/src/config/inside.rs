@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use thinair_segment::{Network, Sizer};
 
+use super::setting::ConfigError;
 use super::settings::Settings;
-use super::told::ConfigError;
 use super::{Surroundings, words};
-use crate::plan::{Inside, Seeing};
+use crate::site_config::{Inside, Seeing};
 
 /// Default name of the interface.
 const DEFAULT_NAME: &str = "thinair0";
@@ -21,16 +21,17 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     let routes = section.read_all("route", words::network)?;
     let mtu = section.read("mtu", words::number(68..=u16::MAX))?;
     let has_ipv6 = addresses.iter().chain(&routes).any(|(address, _)| address.is_ipv6());
-    if let (Some(mtu), Some(told)) = (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.told("mtu"))
+    if let (Some(mtu), Some(setting)) =
+        (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.setting("mtu"))
     {
-        return Err(told.error(format!(
+        return Err(setting.error(format!(
             "is {mtu}, and the system disables IPv6 below {LEAST_OF_IPV6}; give {LEAST_OF_IPV6} or more, or \
              remove the IPv6 addresses and routes"
         )));
     }
     let dns = section.read_all("dns", name_server)?;
-    if let (Some(told), true) = (section.told("dns"), section.told("namespace").is_some()) {
-        return Err(told.error(
+    if let (Some(setting), true) = (section.setting("dns"), section.setting("namespace").is_some()) {
+        return Err(setting.error(
             "sets the name servers of this host, but the interface is in another namespace; remove it, and write \
              /etc/netns/NAME/resolv.conf",
         ));
@@ -63,22 +64,24 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
         least: section.read("least", words::number(1..=u16::MAX))?.unwrap_or(usual.least),
         most: section.read("most", words::number(1..=u16::MAX))?.unwrap_or(usual.most),
     };
-    if let Some((key, told)) = section.iter().next().filter(|_| sizer.is_none()) {
-        return Err(told.error(format!(
-            "is a parameter of `sizer`, which is missing; give `sizer`, or remove `{key}`"
+    if let Some((key, setting)) = section.iter().next().filter(|_| sizer.is_none()) {
+        return Err(setting
+            .error(format!("is a parameter of `sizer`, which is missing; give `sizer`, or remove `{key}`")));
+    }
+    if let Some(setting) =
+        section.setting("least").or(section.setting("most")).filter(|_| network.least > network.most)
+    {
+        return Err(setting.error(format!(
+            "contradicts the other limit: minimum {}, maximum {}",
+            network.least, network.most
         )));
     }
-    if let Some(told) =
-        section.told("least").or(section.told("most")).filter(|_| network.least > network.most)
+    if let Some(setting) =
+        section.setting("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
     {
         return Err(
-            told.error(format!("contradicts the other limit: minimum {}, maximum {}", network.least, network.most))
+            setting.error("needs IP packets on the interface, not Ethernet frames; remove it, or `tap`")
         );
-    }
-    if let Some(told) =
-        section.told("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
-    {
-        return Err(told.error("needs IP packets on the interface, not Ethernet frames; remove it, or `tap`"));
     }
     Ok(sizer.map(|sizer| network.tell(&sizer)))
 }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use thinair_ule::Pid;
 
 use super::carrier::{self, Carried};
+use super::setting::{ConfigError, Place, Setting};
 use super::settings::{Section, Settings};
-use super::told::{ConfigError, Place, Told};
 use super::{Surroundings, security, words};
-use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
+use crate::site_config::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
 /// True if the sites are a mesh, with a single key.
@@ -31,10 +31,7 @@ pub(super) fn others(
         return peers(settings, carried, security, surroundings).map(Others::Peers);
     }
     if let Some(peer) = settings.sections("peer").first().and_then(|peer| peer.place.as_ref()) {
-        return Err(ConfigError::at(
-            peer,
-            "[[peer]] and [mesh] exclude each other; remove one of them",
-        ));
+        return Err(ConfigError::at(peer, "[[peer]] and [mesh] exclude each other; remove one of them"));
     }
     mesh(settings, carried, security, surroundings).map(Others::Mesh)
 }
@@ -116,31 +113,31 @@ fn peer(
     surroundings: &Surroundings<'_>,
 ) -> Result<Peer, ConfigError> {
     for key in ["address", "keepalive"] {
-        if let (false, Some(told)) = (carried.scheme.is_udp(), section.told(key)) {
-            return Err(told.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
+        if let (false, Some(setting)) = (carried.scheme.is_udp(), section.setting(key)) {
+            return Err(setting.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
         }
     }
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs apply to transport streams only; remove it"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
-    let address = match section.told("address") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let address = match section.setting("address") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => None,
     };
     let is_none = |address: SocketAddr| {
         address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0
     };
-    if let (Some(told), true) = (section.told("address"), address.is_some_and(is_none)) {
-        return Err(told.error("is not the address of a peer; give the address and port of one host"));
+    if let (Some(setting), true) = (section.setting("address"), address.is_some_and(is_none)) {
+        return Err(setting.error("is not the address of a peer; give the address and port of one host"));
     }
     let own = section.read("keepalive", carrier::positive)?;
-    let text = section.told("address").map(Told::text).transpose()?;
+    let text = section.setting("address").map(Setting::text).transpose()?;
     Ok(Peer {
         host: text.and_then(carrier::host),
         name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
         address,
         allowed: section.read_all("allowed", words::network)?,
-        key: section.told("key").map(security::key_path).transpose()?,
+        key: section.setting("key").map(security::key_path).transpose()?,
         keepalive: own.or(carried.keepalive),
         pid: section.read("pid", carrier::pid)?,
     })
@@ -180,8 +177,8 @@ fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) ->
 
 fn own_pid(carried: &Carried) -> Option<Pid> {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
-        | crate::plan::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
+        crate::site_config::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
+        | crate::site_config::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
         _ => None,
     }
 }
@@ -272,8 +269,8 @@ fn mesh(
         return Err(ConfigError::at(&place, "a serial line supports a single peer; remove [mesh]"));
     }
     let own = section.read("own", site_id)?;
-    let to = match section.told("to") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let to = match section.setting("to") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => carried.to,
     };
     let feedback = section.is_true("feedback")?;
@@ -290,10 +287,7 @@ fn mesh(
         ));
     }
     if feedback && carried.is_one_way() {
-        return Err(ConfigError::at(
-            &at("feedback"),
-            "files allow no feedback; remove `feedback`",
-        ));
+        return Err(ConfigError::at(&at("feedback"), "files allow no feedback; remove `feedback`"));
     }
 
     let mut sites = Vec::new();
@@ -359,10 +353,11 @@ fn open_mesh(
 
 fn has_npa(carried: &Carried) -> bool {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging, .. } | crate::plan::Carrier::File { packaging, .. } => {
+        crate::site_config::Carrier::Udp { packaging, .. }
+        | crate::site_config::Carrier::File { packaging, .. } => {
             matches!(packaging, Packaging::Ts { npa: Some(_), .. } | Packaging::Gse { npa: Some(_), .. })
         }
-        crate::plan::Carrier::Serial { .. } => false,
+        crate::site_config::Carrier::Serial { .. } => false,
     }
 }
 
@@ -376,8 +371,8 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
         let what = "has no `id`; give each site a number from 1 to 255";
         return Err(ConfigError::maybe_at(section.place.as_ref(), what));
     };
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs apply to transport streams only; remove it"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
     Ok(Site {
         id,

@@ -1,10 +1,10 @@
 //! Section `[security]`: protection of datagrams.
 
+use super::setting::{ConfigError, Setting};
 use super::settings::{Section, Settings};
-use super::told::{ConfigError, Told};
 use super::url::Scheme;
 use super::words;
-use crate::plan::{Security, Suite};
+use crate::site_config::{Security, Suite};
 
 const SUITES: &[(&str, Suite)] = &[
     ("chacha20-poly1305", Suite::ChaCha20Poly1305),
@@ -25,18 +25,18 @@ pub fn suite_name(suite: Suite) -> &'static str {
 pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> Result<Security, ConfigError> {
     let section = settings.section("security");
     let (open, insecure) = (section.is_true("open")?, section.is_true("insecure")?);
-    let of_peer = settings.sections("peer").iter().find_map(|peer| peer.told("key"));
-    let key = section.told("key").or(of_peer);
-    let told = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
-    let told: Vec<_> = told.iter().filter(|(_, is_told)| *is_told).map(|(name, _)| *name).collect();
-    if let [first, second, ..] = told[..] {
-        let place = section.place_of(second).or(key.map(|told| &told.place));
+    let of_peer = settings.sections("peer").iter().find_map(|peer| peer.setting("key"));
+    let key = section.setting("key").or(of_peer);
+    let setting = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
+    let setting: Vec<_> = setting.iter().filter(|(_, is_told)| *is_told).map(|(name, _)| *name).collect();
+    if let [first, second, ..] = setting[..] {
+        let place = section.place_of(second).or(key.map(|setting| &setting.place));
         return Err(ConfigError::maybe_at(
             place,
             format!("`{first}` and `{second}` contradict each other; take one out"),
         ));
     }
-    if told.is_empty() {
+    if setting.is_empty() {
         return Err(ConfigError::of_all(unprotected(scheme)));
     }
     if open || insecure {
@@ -45,10 +45,10 @@ pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> R
             return Err(ConfigError::maybe_at(section.place_of(name), wrong));
         }
         for key in ["suite", "tag"] {
-            if let Some(told) = section.told(key) {
-                return Err(
-                    told.error(format!("applies to encrypted datagrams, and `{name}` disables encryption; remove it"))
-                );
+            if let Some(setting) = section.setting(key) {
+                return Err(setting.error(format!(
+                    "applies to encrypted datagrams, and `{name}` disables encryption; remove it"
+                )));
             }
         }
         return Ok(if open { Security::Open } else { Security::Insecure });
@@ -103,30 +103,30 @@ fn refused(scheme: Scheme, open: bool) -> Option<&'static str> {
             "is for ule+udp://, gse+udp:// and ule+file://, which have a standard format; give `key`, or `insecure` to \
              use this carrier without protection",
         ),
-        (true, false) => Some(
-            "is for udp:// and serial://; use `open` for transport streams and GSE without protection",
-        ),
+        (true, false) => {
+            Some("is for udp:// and serial://; use `open` for transport streams and GSE without protection")
+        }
         (true, true) | (false, false) => None,
     }
 }
 
 /// Returns the path of a key file. A text that looks like a key is rejected, and not repeated in the error.
-pub(super) fn key_path(told: &Told) -> Result<std::path::PathBuf, ConfigError> {
-    let text = told.text()?;
+pub(super) fn key_path(setting: &Setting) -> Result<std::path::PathBuf, ConfigError> {
+    let text = setting.text()?;
     if text.is_empty() {
-        return Err(told.error("is empty; give the path of a key file"));
+        return Err(setting.error("is empty; give the path of a key file"));
     }
     if looks_like_key(text) {
-        return Err(told.error(
+        return Err(setting.error(
             "needs the path of a key file, and the value looks like a key itself, which every user of this machine \
              could read in the list of processes; discard that key, create a new one with `thinair tunnel keygen \
              FILE`, and give FILE",
         ));
     }
     if text == "-" {
-        return Err(told.error("keys are not read from standard input; give the path of a key file"));
+        return Err(setting.error("keys are not read from standard input; give the path of a key file"));
     }
-    Ok(told.place.path(text))
+    Ok(setting.place.path(text))
 }
 
 /// True for 16 octets or more in hexadecimal, or 32 in base64, without characters that are usual in paths.
@@ -145,8 +145,8 @@ fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, Con
     let by_name = section.read("suite", words::word(SUITES))?;
     let by_tag = section.read("tag", words::word(TAGS))?;
     let other = by_name.filter(|name| by_tag.is_some_and(|tag| tag.tag() != name.tag()));
-    if let (Some(name), Some(told)) = (other, section.told("tag")) {
-        return Err(told.error(format!(
+    if let (Some(name), Some(setting)) = (other, section.setting("tag")) {
+        return Err(setting.error(format!(
             "the suite {} has a tag of {} octets; remove `tag` or `suite`",
             suite_name(name),
             name.tag()
@@ -154,9 +154,9 @@ fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, Con
     }
     let default = if scheme.is_serial() { Suite::AesCcm8 } else { Suite::ChaCha20Poly1305 };
     let suite = by_name.or(by_tag).unwrap_or(default);
-    let told = section.told("suite").or(section.told("tag"));
-    if let (Suite::AesCcm4, true, Some(told)) = (suite, is_group, told) {
-        return Err(told.error(
+    let setting = section.setting("suite").or(section.setting("tag"));
+    if let (Suite::AesCcm4, true, Some(setting)) = (suite, is_group, setting) {
+        return Err(setting.error(
             "a tag of 4 octets is too short for a group, which cannot exchange new keys after wrong tags; give 8 or \
              16",
         ));

@@ -7,27 +7,27 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Of, SectionKeys};
-use super::told::{ConfigError, Place, Told, Value};
+use super::setting::{ConfigError, Place, Setting, Value};
 
 /// The keys of a section that have values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Section {
     /// Place of its title, for repeated sections.
     pub(super) place: Option<Place>,
-    entries: BTreeMap<&'static str, Told>,
+    entries: BTreeMap<&'static str, Setting>,
 }
 
 impl Section {
-    pub(super) fn told(&self, key: &str) -> Option<&Told> {
+    pub(super) fn setting(&self, key: &str) -> Option<&Setting> {
         self.entries.get(key)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Told)> {
-        self.entries.iter().map(|(key, told)| (*key, told))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Setting)> {
+        self.entries.iter().map(|(key, setting)| (*key, setting))
     }
 
-    pub(super) fn insert(&mut self, key: &'static str, told: Told) {
-        self.entries.insert(key, told);
+    pub(super) fn insert(&mut self, key: &'static str, setting: Setting) {
+        self.entries.insert(key, setting);
     }
 
     /// Parses the value of a key with a function.
@@ -36,7 +36,7 @@ impl Section {
         key: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, ConfigError> {
-        self.told(key).map(|told| told.read(parse)).transpose()
+        self.setting(key).map(|setting| setting.read(parse)).transpose()
     }
 
     /// Parses each value of a key with a function; empty if there is none.
@@ -45,7 +45,7 @@ impl Section {
         key: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, ConfigError> {
-        self.told(key).map_or_else(|| Ok(Vec::new()), |told| told.read_all(parse))
+        self.setting(key).map_or_else(|| Ok(Vec::new()), |setting| setting.read_all(parse))
     }
 
     pub(super) fn is_true(&self, key: &str) -> Result<bool, ConfigError> {
@@ -54,16 +54,16 @@ impl Section {
 
     /// Returns a path; in a file it is relative to the folder of the file.
     pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(told) = self.told(key) else { return Ok(None) };
-        match told.text()? {
-            "" => Err(told.error("is empty; give a path")),
-            text => Ok(Some(told.place.path(text))),
+        let Some(setting) = self.setting(key) else { return Ok(None) };
+        match setting.text()? {
+            "" => Err(setting.error("is empty; give a path")),
+            text => Ok(Some(setting.place.path(text))),
         }
     }
 
     /// Returns the place of a key, or of the section if the key is missing.
     pub(super) fn place_of(&self, key: &str) -> Option<&Place> {
-        self.told(key).map(|told| &told.place).or(self.place.as_ref())
+        self.setting(key).map(|setting| &setting.place).or(self.place.as_ref())
     }
 }
 
@@ -95,7 +95,7 @@ impl Settings {
 
     /// Returns the network namespace of the interface; `None`: that of the daemon.
     pub fn namespace(&self) -> Option<String> {
-        self.section("inside").told("namespace")?.text().ok().map(str::to_owned)
+        self.section("inside").setting("namespace")?.text().ok().map(str::to_owned)
     }
 
     /// Returns the name of the interface, which is the default name of the tunnel.
@@ -115,11 +115,11 @@ impl Settings {
         let shared = Reading { file: Arc::from(file), text, shared: true }.settings()?;
         for (name, section) in shared.single {
             let own = self.single.entry(name).or_default();
-            for (key, told) in section.entries {
-                if let Some(first) = own.told(key) {
-                    return Err(told.error(format!("is also set by {}; remove one", first.place)));
+            for (key, setting) in section.entries {
+                if let Some(first) = own.setting(key) {
+                    return Err(setting.error(format!("is also set by {}; remove one", first.place)));
                 }
-                own.entries.insert(key, told);
+                own.entries.insert(key, setting);
             }
         }
         for (name, sections) in shared.repeated {
@@ -133,7 +133,7 @@ impl Settings {
     /// # Panics
     /// The section or key is unknown.
     pub fn set(&mut self, section: &str, key: &str, argument: &str, value: impl Into<String>) {
-        self.put(section, key, Told { value: Value::One(value.into()), place: Place::argument(argument) });
+        self.put(section, key, Setting { value: Value::One(value.into()), place: Place::argument(argument) });
     }
 
     /// Sets several values like [`set`](Self::set).
@@ -141,14 +141,14 @@ impl Settings {
         self.put(
             section,
             key,
-            Told { value: Value::List(values.to_vec()), place: Place::argument(argument) },
+            Setting { value: Value::List(values.to_vec()), place: Place::argument(argument) },
         );
     }
 
-    fn put(&mut self, section: &str, key: &str, told: Told) {
+    fn put(&mut self, section: &str, key: &str, setting: Setting) {
         let known = keys::section(section).filter(|section| !section.repeated).expect("a section");
         let (key, _) = known.key(key).expect("a key of the section");
-        self.single.entry(known.name).or_default().insert(key, told);
+        self.single.entry(known.name).or_default().insert(key, setting);
     }
 
     pub(super) fn section(&self, name: &str) -> Section {
@@ -201,7 +201,10 @@ impl Reading<'_> {
                     for table in tables.iter() {
                         let at = self.place(table.span().start, keys.title());
                         let DeValue::Table(table) = table.get_ref() else {
-                            return Err(ConfigError::at(&at, "is not a section; write it as a title above its keys"));
+                            return Err(ConfigError::at(
+                                &at,
+                                "is not a section; write it as a title above its keys",
+                            ));
                         };
                         let section = self.section(keys, table, at)?;
                         settings.repeated.entry(keys.name).or_default().push(section);
@@ -238,7 +241,7 @@ impl Reading<'_> {
                 }
                 one => Value::One(scalar(one, &place)?),
             };
-            section.insert(key, Told { value, place });
+            section.insert(key, Setting { value, place });
         }
         Ok(section)
     }

@@ -2,8 +2,8 @@
 //! `[carrier]`. No characters are escaped.
 
 use super::keys;
+use super::setting::{ConfigError, Setting, Value};
 use super::settings::Section;
-use super::told::{ConfigError, Told, Value};
 
 /// Carrier and packaging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,22 +110,22 @@ pub(super) fn parse(text: &str) -> Result<Url<'_>, String> {
 
 impl Url<'_> {
     /// Merges `[carrier]` and the options of the URL. Arguments override files.
-    pub(super) fn merge(&self, told: &Told, section: &Section) -> Result<Section, ConfigError> {
+    pub(super) fn merge(&self, setting: &Setting, section: &Section) -> Result<Section, ConfigError> {
         let mut merged = section.clone();
         for &(name, value) in &self.options {
-            let place = told.place.with(format!("option `{name}` of {}", told.place.what));
+            let place = setting.place.with(format!("option `{name}` of {}", setting.place.what));
             let key = name.replace('-', "_");
             let known = keys::section("carrier").filter(|_| keys::is_option(&key));
             let Some((key, _)) = known.and_then(|section| section.key(&key)) else {
                 return Err(ConfigError::at(&place, self.scheme.unknown_option(name)));
             };
             let value = value.unwrap_or("true");
-            let option = Told { value: Value::One(value.to_owned()), place };
-            let Some(other) = merged.told(key) else {
+            let option = Setting { value: Value::One(value.to_owned()), place };
+            let Some(other) = merged.setting(key) else {
                 merged.insert(key, option);
                 continue;
             };
-            match (&other.place.file, &told.place.file) {
+            match (&other.place.file, &setting.place.file) {
                 (None, Some(_)) => {}
                 (Some(_), None) => merged.insert(key, option),
                 _ => {
@@ -133,12 +133,12 @@ impl Url<'_> {
                 }
             }
         }
-        for (key, told) in merged.iter() {
+        for (key, setting) in merged.iter() {
             let schemes = Scheme::of_key(key);
             if !schemes.contains(&self.scheme) {
                 let names: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name())).collect();
                 let (names, own) = (names.join(", "), self.scheme.name());
-                return Err(told.error(format!("is for {names}, and the carrier is {own}://; remove it")));
+                return Err(setting.error(format!("is for {names}, and the carrier is {own}://; remove it")));
             }
         }
         Ok(merged)

@@ -45,9 +45,9 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
-    time::span(text)
-        .filter(|span| *span <= DAY)
-        .ok_or_else(|| "give a number with its unit, such as 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned())
+    time::span(text).filter(|span| *span <= DAY).ok_or_else(|| {
+        "give a number with its unit, such as 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned()
+    })
 }
 
 /// Parses a rate in bit/s, with k, M or G for 10^3, 10^6, 10^9.

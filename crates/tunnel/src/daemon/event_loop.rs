@@ -16,7 +16,7 @@ use super::setup::{Daemon, RunError};
 use crate::site::{Site, SiteOutput};
 use crate::status::Drop;
 
-/// What the loop waits for.
+/// Tokens of the files that the loop waits for.
 pub(super) const INSIDE: u64 = 0;
 pub(super) const OUTSIDE: u64 = 1;
 pub(super) const SIGNALS: u64 = 2;
@@ -226,7 +226,7 @@ impl Daemon {
         }
     }
 
-    /// Tells the system how long packets may be. Where segments are cut because much is lost, several in one datagram
+    /// Sets the length of packets in the system. Where segments are cut because much is lost, several in one datagram
     /// would be lost together.
     fn tell_limits(&mut self) {
         if let Some(octets) = self.inside.tell_limits() {
@@ -288,7 +288,7 @@ impl Daemon {
         }
     }
 
-    /// What is done now and then. Whether there will be more of it.
+    /// Does chores. True if there will be more of them.
     fn do_chores(&mut self, now: Instant) -> bool {
         for recorder in [&mut self.record_inside, &mut self.record_outside].into_iter().flatten() {
             recorder.flush();
@@ -314,7 +314,7 @@ impl Daemon {
         self.status_socket = Some(socket);
     }
 
-    /// What is begun goes before the end.
+    /// Sends bodies that are begun, and ends.
     fn end(&mut self) -> Result<(), RunError> {
         let now = clock::now();
         for last in [Site::pause, Site::handle_timeout, Site::farewell] {
@@ -335,7 +335,7 @@ impl Daemon {
     }
 }
 
-/// Tells the loop whether to wait for room in the carrier, beside what is to be read.
+/// Makes the loop wait for room, or not, in the carrier, beside what is to be read.
 fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(), RunError> {
     let both = outside.readable().zip(outside.writable());
     let is_one = both.is_some_and(|(read, write)| read.as_raw_fd() == write.as_raw_fd());

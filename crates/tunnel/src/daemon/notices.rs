@@ -10,7 +10,7 @@ use crate::site::SiteEvent;
 /// Least time between two lines of the same reason and the same peer.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What was logged: when a reason of a peer was, and whether its end is to be. Peers are those of the plan, and reasons
+/// Notices that were logged: time of the reason of a peer, and whether its end is to be logged. Peers are those of the configuration, and reasons
 /// are few, so that it stays small.
 #[derive(Debug, Default)]
 pub(super) struct Notices(BTreeMap<(String, &'static str), (Instant, bool)>);

@@ -3,7 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
-use super::output::PacketReceipt;
+use super::output::QueuedOutput;
 use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel::{AllowedIps, NotReceived};
@@ -41,10 +41,9 @@ impl Inlet<'_> {
         found.heard_at = Some(self.now);
         let unit = Unit { large: self.large, ..unit };
         let result = pipeline.channel.receive(self.now, from, unit, &mut |packet| {
-            let received = PacketReceipt { source, octets: packet.len(), compressed };
             if !allowed.allows(source, packet) {
                 counters.drops.count(Drop::NotAllowedSource);
-            } else if outputs.push_packet(Some(received), packet) {
+            } else if outputs.push(QueuedOutput::Packet(Some((source, compressed))), packet) {
                 counters.received.packet(packet.len(), compressed);
                 found.counters.received.packet(packet.len(), compressed);
             } else {
@@ -67,7 +66,7 @@ impl Inlet<'_> {
         }
     }
 
-    /// Whose a unit is: the seal says so; else its PID, or the place where there is but one.
+    /// Returns the number of the source of a unit: by the seal, else by its PID, or the only one.
     fn whose(&self, site: Option<SiteId>) -> Option<usize> {
         match (self.number, site) {
             (Some(number), _) => Some(number),

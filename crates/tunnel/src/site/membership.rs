@@ -1,4 +1,4 @@
-//! Peers of a plan that has changed take their places, while the others stay as they are.
+//! Peers of a configuration that has changed take their places, while the others stay as they are.
 
 use std::net::SocketAddr;
 
@@ -8,8 +8,8 @@ use super::Site;
 use super::build::{self, BuildError};
 use crate::channel::AllowedIps;
 use crate::mtu::Budget;
-use crate::plan::{Peer, Plan};
 use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
+use crate::site_config::{Peer, SiteConfig};
 
 /// Why peers stay as they are.
 #[derive(Debug, thiserror::Error)]
@@ -27,11 +27,11 @@ impl Site {
     /// a sentence each. Nothing is changed where peers have no keys.
     ///
     /// # Errors
-    /// The peers cannot be told apart by their networks or keys. All stays as it was then.
+    /// The peers cannot be distinguished by their networks or keys. All stays as it was then.
     pub fn change_peers(
         &mut self,
         now: Instant,
-        plan: &Plan,
+        config: &SiteConfig,
         budget: &Budget,
         peers: &[(&Peer, Option<Keys>)],
         random: &mut dyn Random,
@@ -48,7 +48,7 @@ impl Site {
         let places =
             places(&self.pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect::<Vec<_>>(), &peers);
         let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
-        let allowed = AllowedIps::of_peers(of_places, plan.inside.bridged).map_err(BuildError::from)?;
+        let allowed = AllowedIps::of_peers(of_places, config.inside.bridged).map_err(BuildError::from)?;
 
         let mut changes = Vec::new();
         for (number, pipeline) in
@@ -68,7 +68,7 @@ impl Site {
                 }
                 continue;
             }
-            let (pipeline, source, unpackager) = build::peer(now, plan, budget, number, peer, random)?;
+            let (pipeline, source, unpackager) = build::peer(now, config, budget, number, peer, random)?;
             seal.add(now, number, keys.clone())?;
             put(&mut self.pipelines, number, pipeline);
             put(&mut self.sources, number, source);

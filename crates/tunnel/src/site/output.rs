@@ -49,96 +49,78 @@ pub enum SiteEvent {
     PathMtu(u16),
 }
 
-/// Octets that the packets of one input may take. A datagram of 1,472 octets holds 736 packets at most, and a packet of 65,535
+/// Octets that the outputs of one input may take. A datagram of 1,472 octets holds 736 packets at most, and a packet of 65,535
 /// octets becomes that many octets of datagrams and their headers at most.
 const INPUT: usize = 1 << 20;
 
-/// Datagrams that all peers together may be sent at one time: a request for keys, a probe, feedback, and the body that is begun.
+/// Datagrams that a peer may be sent at one time: a request for keys, a probe, feedback, and the body that is begun.
 pub(super) const A_PEER: usize = 4;
 
-/// Outputs, the oldest first.
+/// Outputs, the oldest first, and where their octets are.
 pub(super) struct OutputQueue {
+    outputs: Vec<(QueuedOutput, Range<usize>)>,
     octets: Vec<u8>,
-    entries: Vec<QueuedOutput>,
-    /// Entries that were polled.
+    /// Outputs that were polled.
     polled: usize,
-    /// Octets that entries and what is in them may take.
+    /// Octets that all of it may take.
     limit: usize,
 }
 
-enum QueuedOutput {
-    Datagram(Option<SocketAddr>, Range<usize>),
-    Packet(Option<PacketReceipt>, Range<usize>),
+/// Output without its octets.
+pub(super) enum QueuedOutput {
+    Datagram(Option<SocketAddr>),
+    /// A packet: number of its source, and octets of it when it was received; `None`: it was made here.
+    Packet(Option<(usize, usize)>),
     /// An event of the source of that number.
     Event(Option<usize>, SiteEvent),
 }
 
-/// Numbers by which a packet was counted as received.
-#[derive(Clone, Copy)]
-pub(super) struct PacketReceipt {
-    /// Number of the source.
-    pub(super) source: usize,
-    pub(super) octets: usize,
-    pub(super) compressed: usize,
-}
-
 impl OutputQueue {
-    /// A queue for one input, and for so many octets that are due at one time.
+    /// Returns a queue for one input, and for so many octets that are due at one time.
     pub(super) fn new(due: usize) -> Self {
-        Self { octets: Vec::new(), entries: Vec::new(), polled: 0, limit: INPUT + due }
+        Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
     }
 
-    /// Appends a datagram. False, without a change, if the queue is full.
-    pub(super) fn push_datagram(&mut self, to: Option<SocketAddr>, datagram: &[u8]) -> bool {
-        self.push(datagram, |octets| QueuedOutput::Datagram(to, octets))
-    }
-
-    /// Appends a packet. `received`: as it was counted; `None`: it was made here. False, without a change, if the queue is full.
-    pub(super) fn push_packet(&mut self, received: Option<PacketReceipt>, packet: &[u8]) -> bool {
-        self.push(packet, |octets| QueuedOutput::Packet(received, octets))
-    }
-
-    /// Appends an event of the source of that number, unless the queue is full.
-    pub(super) fn push_event(&mut self, source: Option<usize>, event: SiteEvent) {
-        self.push(&[], |_| QueuedOutput::Event(source, event));
-    }
-
-    fn push(&mut self, octets: &[u8], entry: impl FnOnce(Range<usize>) -> QueuedOutput) -> bool {
-        if self.polled == self.entries.len() {
+    /// Appends an output. False, without a change, if the queue is full.
+    pub(super) fn push(&mut self, output: QueuedOutput, octets: &[u8]) -> bool {
+        if self.polled == self.outputs.len() {
+            self.outputs.clear();
             self.octets.clear();
-            self.entries.clear();
             self.polled = 0;
         }
         let start = self.octets.len();
-        let taken = start + octets.len() + (self.entries.len() + 1) * size_of::<QueuedOutput>();
-        if taken > self.limit {
-            return false;
+        let taken =
+            start + octets.len() + (self.outputs.len() + 1) * size_of::<(QueuedOutput, Range<usize>)>();
+        let has_room = taken <= self.limit;
+        if has_room {
+            self.octets.extend_from_slice(octets);
+            self.outputs.push((output, start..self.octets.len()));
         }
-        self.octets.extend_from_slice(octets);
-        self.entries.push(entry(start..self.octets.len()));
-        true
+        has_room
     }
 
     /// Returns the oldest output that was not polled.
     pub(super) fn poll<'o>(&'o mut self, sources: &'o [Source]) -> Option<SiteOutput<'o>> {
-        let entry = self.entries.get(self.polled)?;
+        let (output, octets) = self.outputs.get(self.polled)?;
         self.polled += 1;
-        let octets = |range: &Range<usize>| self.octets.get(range.clone()).unwrap_or_default();
-        Some(match entry {
-            QueuedOutput::Datagram(to, range) => SiteOutput::Datagram { to: *to, octets: octets(range) },
-            QueuedOutput::Packet(_, range) => SiteOutput::Packet(octets(range)),
+        let octets = self.octets.get(octets.clone()).unwrap_or_default();
+        Some(match *output {
+            QueuedOutput::Datagram(to) => SiteOutput::Datagram { to, octets },
+            QueuedOutput::Packet(_) => SiteOutput::Packet(octets),
             QueuedOutput::Event(source, event) => {
                 let source = source.and_then(|number| sources.get(number));
-                SiteOutput::Event { name: source.map_or("", |source| &source.name), event: *event }
+                SiteOutput::Event { name: source.map_or("", |source| &source.name), event }
             }
         })
     }
 
-    /// Returns how the packet was counted that was polled last; `None` if it was not, or if something else was polled last.
-    pub(super) fn last_received(&self) -> Option<PacketReceipt> {
-        match self.entries.get(self.polled.checked_sub(1)?)? {
-            QueuedOutput::Packet(received, _) => *received,
-            QueuedOutput::Datagram(..) | QueuedOutput::Event(..) => None,
+    /// Returns the received packet that was polled last: number of its source, its octets, and those that it was received in.
+    pub(super) fn last_received(&self) -> Option<(usize, usize, usize)> {
+        match self.outputs.get(self.polled.checked_sub(1)?)? {
+            (QueuedOutput::Packet(Some((source, compressed))), octets) => {
+                Some((*source, octets.len(), *compressed))
+            }
+            _ => None,
         }
     }
 }

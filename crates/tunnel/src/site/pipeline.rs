@@ -1,4 +1,4 @@
-//! What is sent to one peer, or to all sites of a mesh.
+//! Packets to one peer, or to all sites of a mesh, on their way to the carrier.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
+use super::output::QueuedOutput;
 use crate::channel::Channel;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
 use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
-use crate::status::{Drop, Way as Sent};
+use crate::status::{Drop, TrafficCounters};
 use crate::unit::Unit;
 
 /// Bodies that wait for the first keys.
@@ -27,17 +28,17 @@ pub(super) struct Pipeline {
     pub(super) link: Link,
 }
 
-/// What there is between the packaging and the carrier.
+/// Stage between the packaging and the carrier.
 pub(super) struct Link {
     pub(super) destination: Destination,
     /// Where it goes, if no seal knows better.
     pub(super) configured: Option<SocketAddr>,
     /// Whether the carrier has addresses.
     pub(super) needs_address: bool,
-    pub(super) sent: Sent,
+    pub(super) sent: TrafficCounters,
     /// Path MTU; `None` where the carrier has none, or nobody confirms probes.
     pub(super) path: Option<PathMtu>,
-    /// What packaging and channel keep to, and the size that people were told last.
+    /// Size that packaging and channel are limited to, and the size of the last event.
     pub(super) limited_to: Option<u16>,
     pub(super) settled: u16,
     /// A body of several units has gone since the last packet was compressed.
@@ -52,7 +53,7 @@ impl Link {
             destination,
             configured,
             needs_address,
-            sent: Sent::default(),
+            sent: TrafficCounters::default(),
             path: None,
             limited_to: None,
             settled: 0,
@@ -124,59 +125,50 @@ impl Outlet<'_> {
     }
 
     fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) {
-        let CommonParts { seal, datagram, outer, .. } = &mut *self.common;
-        let address = self.link.address(seal.as_ref());
-        match seal {
-            None => {
-                datagram.clear();
-                datagram.extend_from_slice(body);
+        let sealed = self.seal(flags, units, body);
+        let address = self.link.address(self.common.seal.as_ref());
+        match sealed {
+            Ok(()) if address.is_some() || !self.link.needs_address => self.carry_datagram(address),
+            Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
+                self.link.held.push_back((flags, units, body.to_vec()));
             }
-            Some(seal) => match seal_body(self.now, self.link, *outer, seal, flags, body, datagram) {
-                Ok(()) => seal.note_sealed(self.link.destination, units),
-                Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
-                    self.link.held.push_back((flags, units, body.to_vec()));
-                    return;
-                }
-                Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
-                    self.common.counters.drops.count(Drop::NoSession);
-                    return;
-                }
-            },
+            Ok(()) | Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
+                self.common.counters.drops.count(Drop::NoSession);
+            }
         }
-        if address.is_none() && self.link.needs_address {
-            self.common.counters.drops.count(Drop::NoSession);
-            return;
+    }
+
+    /// Makes a datagram of a body, which asks for a confirmation if the search for the path MTU needs one.
+    fn seal(&mut self, flags: BodyFlags, units: u32, body: &[u8]) -> Result<(), NotSealed> {
+        let Self { now, common: CommonParts { seal, datagram, outer, .. }, link } = self;
+        let Some(seal) = seal else {
+            datagram.clear();
+            datagram.extend_from_slice(body);
+            return Ok(());
+        };
+        let octets = *outer + seal.around().usual() + body.len();
+        let octets = u16::try_from(octets).unwrap_or(u16::MAX);
+        let asks = link.path.as_mut().is_some_and(|path| path.sent(*now, octets));
+        match link.destination {
+            Destination::Peer(peer) if asks => {
+                seal.seal_path(*now, peer, PathSeal::Body(flags, body), datagram)?;
+            }
+            to @ (Destination::Peer(_) | Destination::Everybody) => {
+                seal.seal(*now, to, flags, body, datagram)?
+            }
         }
-        self.carry_datagram(address);
+        seal.note_sealed(link.destination, units);
+        Ok(())
     }
 
     /// Puts the datagram that was made into the queue of outputs.
     pub(super) fn carry_datagram(&mut self, to: Option<SocketAddr>) {
         let CommonParts { counters, datagram, outer, outputs, .. } = &mut *self.common;
-        if outputs.push_datagram(to, datagram) {
+        if outputs.push(QueuedOutput::Datagram(to), datagram) {
             counters.sent_datagram(datagram.len() + *outer);
             self.link.sent.datagram(datagram.len() + *outer);
         } else {
             counters.drops.count(Drop::CarrierFull);
         }
-    }
-}
-
-/// Seals a body, which asks for a confirmation if the search for the path MTU needs one.
-fn seal_body(
-    now: Instant,
-    link: &mut Link,
-    outer: usize,
-    seal: &mut Seal,
-    flags: BodyFlags,
-    body: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(), NotSealed> {
-    let octets = outer + seal.around().usual() + body.len();
-    let octets = u16::try_from(octets).unwrap_or(u16::MAX);
-    let asks = link.path.as_mut().is_some_and(|path| path.sent(now, octets));
-    match link.destination {
-        Destination::Peer(peer) if asks => seal.seal_path(now, peer, PathSeal::Body(flags, body), out),
-        Destination::Peer(_) | Destination::Everybody => seal.seal(now, link.destination, flags, body, out),
     }
 }

@@ -1,4 +1,4 @@
-//! What is received of one peer, or of one other site of a mesh.
+//! State of one peer, or of one other site of a mesh, as it is heard.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ pub(super) struct Source {
     /// When it was heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
-    /// What is wrong, and since when.
+    /// Trouble, and the time of its beginning.
     pub(super) trouble: Option<(Trouble, Instant)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a site tells of itself.
+//! Status of a site.
 
 use std::collections::BTreeMap;
 

@@ -9,13 +9,13 @@ use thinair_wire::time::Instant;
 use super::*;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
-use crate::plan::{Others, Plan, Security};
 use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
+use crate::site_config::{Others, Security, SiteConfig};
 
 /// A site with its address, and its outputs.
 struct Host {
     site: Site,
-    plan: Plan,
+    config: SiteConfig,
     address: SocketAddr,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
     delivered: Vec<Vec<u8>>,
@@ -54,7 +54,7 @@ fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     }
 }
 
-fn plan(text: &str) -> Plan {
+fn config(text: &str) -> SiteConfig {
     let settings = Settings::read(Path::new("test.toml"), text).unwrap();
     let surroundings = Surroundings {
         runtime: None,
@@ -62,15 +62,15 @@ fn plan(text: &str) -> Plan {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).unwrap()
+    config::site_config(&settings, &surroundings).unwrap()
 }
 
 /// `start`: counted up, so that a site that is started anew draws other numbers.
 fn host(text: &str, key: u8, start: u64) -> Host {
-    let plan = plan(text);
-    let budget = Budget::of(&plan).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!("peers") };
-    let seal = match &plan.security {
+    let config = config(text);
+    let budget = Budget::of(&config).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!("peers") };
+    let seal = match &config.security {
         Security::Insecure => {
             Seal::Insecure(Insecure::peers(peers.iter().map(|peer| peer.address).collect()))
         }
@@ -85,10 +85,10 @@ fn host(text: &str, key: u8, start: u64) -> Host {
         }
         Security::Open => panic!("nothing is open here"),
     };
-    let site = Site::new(Instant::ZERO, &plan, &budget, Some(seal), &mut random(start + 1)).unwrap();
-    let crate::plan::Carrier::Udp { listen, .. } = plan.carrier else { panic!("UDP") };
+    let site = Site::new(Instant::ZERO, &config, &budget, Some(seal), &mut random(start + 1)).unwrap();
+    let crate::site_config::Carrier::Udp { listen, .. } = config.carrier else { panic!("UDP") };
     let (out, delivered) = (VecDeque::new(), Vec::new());
-    Host { site, plan, address: listen, out, delivered, sessions: 0 }
+    Host { site, config, address: listen, out, delivered, sessions: 0 }
 }
 
 fn text(port: u16, peer: u16, security: &str) -> String {
@@ -104,7 +104,7 @@ fn pair(security: &str) -> Vec<Host> {
     vec![host(&text(7_001, 7_002, security), 1, 10), host(&text(7_002, 7_001, security), 1, 20)]
 }
 
-/// What happens to datagrams on their way.
+/// Fate of datagrams on their way.
 type Fate = dyn FnMut(&mut Vec<u8>) -> usize;
 
 /// Lets datagrams go to and fro until none is left.
@@ -284,6 +284,6 @@ fn a_site_that_waits_for_nothing_has_no_time_to_be_woken_at_soon() {
     assert!(hosts[1].site.poll_at().is_some());
     settle(&mut hosts, Instant::ZERO + Duration::from_secs(5), &mut |_| 1);
     assert_eq!(hosts[1].site.poll_at(), None);
-    let status = hosts[0].plan.carrier.to_string();
+    let status = hosts[0].config.carrier.to_string();
     assert_eq!(status, "udp://127.0.0.1:7001");
 }

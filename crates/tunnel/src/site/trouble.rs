@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::output::OutputQueue;
+use super::output::{OutputQueue, QueuedOutput};
 use super::source::Source;
 use super::{Site, SiteEvent, number};
 use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
@@ -72,7 +72,7 @@ impl Trouble {
         }
     }
 
-    /// What is authenticated is worth more than a hint, and a hint more than silence.
+    /// Rank of a trouble: an authenticated one above a hint, and a hint above silence.
     const fn weight(&self) -> u8 {
         match self {
             Self::NoAnswer { .. } | Self::Silent { .. } => 0,
@@ -123,7 +123,7 @@ impl Source {
     /// Notes that something of this source, which has that number, was authentic: its trouble is over.
     pub(super) fn works(&mut self, number: usize, outputs: &mut OutputQueue) {
         if let Some((trouble, _)) = self.trouble.take() {
-            outputs.push_event(Some(number), SiteEvent::Over(trouble));
+            outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Over(trouble)), &[]);
         }
     }
 
@@ -141,7 +141,7 @@ impl Source {
             return;
         }
         self.trouble = Some((trouble, now));
-        outputs.push_event(Some(number), SiteEvent::Trouble(trouble));
+        outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Trouble(trouble)), &[]);
     }
 }
 
@@ -182,7 +182,9 @@ impl Site {
         let outputs = &mut self.common.outputs;
         match number.and_then(|number| Some((number, self.sources.get_mut(number)?))) {
             Some((number, source)) => source.suffers(now, number, trouble, outputs),
-            None => outputs.push_event(None, SiteEvent::Trouble(trouble)),
+            None => {
+                outputs.push(QueuedOutput::Event(None, SiteEvent::Trouble(trouble)), &[]);
+            }
         }
     }
 

@@ -7,9 +7,9 @@ use std::path::Path;
 use thinair_link::{ConstrainedLink, Event, Random, Side};
 use thinair_tunnel::config::{self, Settings, Surroundings};
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::plan::{Others, Plan, Security};
 use thinair_tunnel::seal::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
 use thinair_tunnel::site::{Site, SiteOutput};
+use thinair_tunnel::site_config::{Others, Security, SiteConfig};
 use thinair_tunnel::status::Drop;
 use thinair_wire::time::Instant;
 
@@ -162,8 +162,8 @@ fn address(side: Side) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + side as u8), 5_000).into()
 }
 
-/// Plan of one end: defaults, except carrier and mode.
-fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
+/// SiteConfig of one end: defaults, except carrier and mode.
+fn plan(run: &Run, side: Side) -> Result<SiteConfig, Error> {
     let (scheme, options) = match run.scenario.carrier {
         Carrier::Link | Carrier::Udp => ("udp", ""),
         // TS Packets are filled, as in the examples of docs/tunnel.md.
@@ -188,7 +188,7 @@ fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).map_err(|error| failed(&error))
+    config::site_config(&settings, &surroundings).map_err(|error| failed(&error))
 }
 
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {

@@ -13,7 +13,7 @@ use thinair_wire::time::Instant;
 use super::{Arrival, CHUNK, Flushed, Received};
 use crate::daemon::helper::Helper;
 use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
-use crate::plan::Framing;
+use crate::site_config::Framing;
 
 /// How often a line that is gone is looked for.
 const RETRY: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub(in crate::daemon) struct Line {
     path: PathBuf,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
-    /// Whether it was said that the line may not be opened.
+    /// True if it was logged that the line may not be opened.
     complained: bool,
     framer: Framer,
     deframer: Deframer,

@@ -16,7 +16,7 @@ use crate::packaging::addresses::Addresses;
 use crate::packaging::counters::PackagerCounters;
 use crate::packaging::rtp::{self, Headers};
 use crate::packaging::{Body, BodySink, PackagerConfig, PackagingError, PushError, ether_type};
-use crate::plan::{Others, Packaging};
+use crate::site_config::{Others, Packaging};
 use crate::unit::{SiteId, Unit};
 
 /// Maximum number of TS Packets per body: a datagram of 1,316 octets.

@@ -65,7 +65,7 @@ fn the_longest_packet_and_the_fullest_datagram_fit() {
     assert!(sent > 100, "{sent} packets in a datagram");
     assert_eq!(hosts[1].delivered.len() - before, sent);
     // In segments.
-    let long = packet(1, usize::from(Budget::of(&hosts[0].plan).unwrap().mtu));
+    let long = packet(1, usize::from(Budget::of(&hosts[0].config).unwrap().mtu));
     send(&mut hosts[0], now, &long);
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!(hosts[1].delivered.last(), Some(&long));

@@ -101,7 +101,7 @@ impl fmt::Display for ConfigError {
 
 /// Value of a setting. Numbers and booleans are text, as in arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Setting {
     pub(super) value: Value,
     pub(super) place: Place,
 }
@@ -112,7 +112,7 @@ pub(super) enum Value {
     List(Vec<String>),
 }
 
-impl Told {
+impl Setting {
     pub(super) fn error(&self, what: impl Into<String>) -> ConfigError {
         ConfigError::at(&self.place, what)
     }
