@@ -16,8 +16,8 @@ use Of::{All, OneEnd};
 
 /// A key of a section.
 pub(super) struct Key {
-    name: &'static str,
-    of: Of,
+    pub(super) name: &'static str,
+    pub(super) of: Of,
     option: Option<CommandOption>,
 }
 
