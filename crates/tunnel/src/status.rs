@@ -43,7 +43,7 @@ pub struct Status {
     /// Description of the protection, without keys and data derived from keys.
     pub security: String,
     /// Sums of all peers, and of datagrams from none of them.
-    pub totals: Totals,
+    pub totals: TrafficTotals,
     /// Other ends, each with its own channel. Packets sent to a mesh are counted at the entry of its group.
     pub peers: Vec<PeerStatus>,
     /// Dropped packets by reason.
@@ -101,7 +101,7 @@ pub struct CarrierStatus {
 
 /// Sums of all peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct TrafficTotals {
     /// From the interface to the carrier.
     pub sent: Way,
     /// From the carrier to the interface.
@@ -265,7 +265,7 @@ impl Status {
             inside,
             carrier,
             security,
-            totals: Totals::new(counters.sent, counters.received),
+            totals: TrafficTotals::new(counters.sent, counters.received),
             peers: Vec::new(),
             drops: counters.drops,
             latency: LatencyStatus {
@@ -279,7 +279,7 @@ impl Status {
     }
 }
 
-impl Totals {
+impl TrafficTotals {
     /// Returns both directions, and the ratios that follow from them.
     pub fn new(sent: Way, received: Way) -> Self {
         let inside = sent.octets + received.octets;
@@ -388,7 +388,7 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(Totals::new(Way::default(), Way::default()).ratio, None);
+        assert_eq!(TrafficTotals::new(Way::default(), Way::default()).ratio, None);
     }
 
     #[test]
