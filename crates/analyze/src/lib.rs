@@ -67,7 +67,7 @@ pub use outcome::Outcome;
 pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
 pub use run::{Analysis, Live};
 pub use scheme::endpoint;
-pub use settings::{Billing, Loss, MOST_FLOWS, SchemeSpec, Settings};
+pub use settings::{Billing, MOST_FLOWS, RandomLoss, SchemeSpec, Settings};
 pub use sides::CaptureSide;
 pub use survey::Survey;
 pub use unpack::Unpack;

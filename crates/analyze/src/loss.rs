@@ -1,6 +1,6 @@
 //! Random packet loss as a function of seed and packet number only, so that schemes are comparable.
 
-use crate::settings::Loss;
+use crate::settings::RandomLoss;
 
 /// A packet sent on the link because of one packet of the capture.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub(crate) enum SentPacket {
     Feedback(u32),
 }
 
-impl Loss {
+impl RandomLoss {
     /// True if the link drops what is sent for packet `number` of the run.
     pub(crate) fn takes(&self, number: u64, sent: SentPacket) -> bool {
         let stream = match sent {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     fn lost(probability: f64, seed: u64) -> usize {
-        let loss = Loss { probability, seed };
+        let loss = RandomLoss { probability, seed };
         (0..10_000).filter(|&number| loss.takes(number, SentPacket::Packet)).count()
     }
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn feedback_has_a_fate_of_its_own() {
-        let loss = Loss { probability: 0.5, seed: 7 };
+        let loss = RandomLoss { probability: 0.5, seed: 7 };
         let differs =
             (0..100).filter(|&n| loss.takes(n, SentPacket::Packet) != loss.takes(n, SentPacket::Feedback(0)));
         assert!((30..70).contains(&differs.count()));

@@ -25,7 +25,7 @@ pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The files, in reading order.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// Sums over all files.
     pub totals: Totals,
     /// Recommended scheme and settings; `None` if no scheme that both ends can be configured for saves
@@ -38,7 +38,7 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_flows: Vec<OtherFlow>,
     /// The first packets that were not restored bit for bit, at most [`MOST_FAULTS`].
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Mismatch>,
     /// Sizes of all headers over time, input after input.
     #[serde(skip)]
     pub timeline: Timeline,
@@ -112,7 +112,7 @@ pub(crate) fn retain<T>(of_schemes: &mut Vec<T>, keep: &[bool]) {
 
 /// A capture file. `packets` is the sum of `ip_packets` and all of `skipped`.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Input {
+pub struct InputSummary {
     /// Path, as given.
     pub path: String,
     /// Number of records.
@@ -405,7 +405,7 @@ impl LayersOut {
 
 /// A packet that was not restored bit for bit.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fault {
+pub struct Mismatch {
     /// Index of the input, from 0.
     pub input: usize,
     /// Number of its record in the file, from 1.

@@ -9,7 +9,7 @@ use thinair_rohc::Instant;
 use crate::course::Course;
 use crate::flow::{Detail, FlowSums, FlowTable};
 use crate::outcome::{
-    self, BreakEven, Fault, Input, MOST_FAULTS, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
+    self, BreakEven, InputSummary, MOST_FAULTS, Mismatch, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
 };
 use crate::packet::ParsedPacket;
 use crate::recommendation::Recommendation;
@@ -39,12 +39,12 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 pub struct Analysis {
     settings: Settings,
     survey: Survey,
-    inputs: Vec<Input>,
+    inputs: Vec<InputSummary>,
     flows: FlowTable,
     traffic: TrafficSums,
     /// Sums of the flows that are not listed, by scheme.
     others: Vec<SchemeSums>,
-    faults: Vec<Fault>,
+    faults: Vec<Mismatch>,
     timeline: Timeline,
     header_sizes_in: SizeCounts,
     header_sizes_out: Vec<SizeCounts>,
@@ -82,7 +82,7 @@ impl Analysis {
         }
     }
 
-    /// Reads a capture to its end, or to damage that ends reading, which [`Input::ended_by`] then reports.
+    /// Reads a capture to its end, or to damage that ends reading, which [`InputSummary::ended_by`] then reports.
     /// `progress` receives the octets read so far from time to time.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Analysis {
         }
         self.flows.start(self.inputs.len());
         let mut unpack = self.unpack();
-        let mut input = Input { path: path.to_owned(), ..Input::default() };
+        let mut input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
         (input.schc_rules, input.lowpan_contexts) = self.provisioning(&provision);
         while let Some(record) = reader.next_record() {
             match record {
@@ -204,7 +204,13 @@ impl Analysis {
         (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
     }
 
-    fn record(&mut self, input: &mut Input, link: &mut InputLink, unpack: &mut Unpack, record: &Record<'_>) {
+    fn record(
+        &mut self,
+        input: &mut InputSummary,
+        link: &mut InputLink,
+        unpack: &mut Unpack,
+        record: &Record<'_>,
+    ) {
         input.packets += 1;
         *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
@@ -291,8 +297,8 @@ impl InputLink {
     }
 }
 
-fn fault(flow: &FlowSums, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Fault {
-    Fault {
+fn fault(flow: &FlowSums, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Mismatch {
+    Mismatch {
         input: flow.input,
         packet: record,
         src: flow.key.source_text(),

@@ -26,7 +26,7 @@ pub struct Settings {
     /// Provisioned bases of [`learned`](SchemeSpec::Rohc::learned) schemes, instead of `bases`.
     pub learned: Vec<Base>,
     /// Loss on the link. Default: `None`, no loss.
-    pub loss: Option<Loss>,
+    pub loss: Option<RandomLoss>,
     /// Price of the link. Default: `None`, not computed.
     pub billing: Option<Billing>,
     /// Maximum size of a packet in one frame, in octets; larger packets are counted. Default: `None`.
@@ -135,7 +135,7 @@ impl SchemeSpec {
 
 /// Independent loss of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
+pub struct RandomLoss {
     /// Probability that a packet is lost, 0 to 1.
     pub probability: f64,
     /// Seed that selects the lost packets: equal in all schemes and on all machines.

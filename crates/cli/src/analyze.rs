@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::{
-    Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
+    Analysis, Billing, MOST_FLOWS, Outcome, RandomLoss, SchemeSpec, Settings, Survey, more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
@@ -227,7 +227,8 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     let mut settings = Settings::new(channel, &[]);
     settings.compressor = arguments.channel.compressor(channel);
     settings.decompressor = arguments.channel.decompressor(channel);
-    settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
+    settings.loss =
+        arguments.loss.map(|percent| RandomLoss { probability: percent / 100.0, seed: arguments.seed });
     settings.billing = match (arguments.billing_unit, arguments.price) {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),

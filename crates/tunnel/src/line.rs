@@ -23,7 +23,7 @@ pub const CRC: usize = 4;
 /// A datagram exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a datagram of {octets} octets exceeds the limit of the line, {most}")]
-pub struct TooLong {
+pub struct DatagramTooLong {
     /// Size of the datagram in octets.
     pub octets: usize,
     /// Maximum size in octets.
@@ -58,9 +58,9 @@ impl Framer {
 
     /// Appends the frame of a datagram to `out`. An empty datagram is not sent on a line without CRC, which
     /// cannot distinguish it from an empty frame.
-    pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
+    pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DatagramTooLong> {
         if datagram.len() > self.largest {
-            return Err(TooLong { octets: datagram.len(), most: self.largest });
+            return Err(DatagramTooLong { octets: datagram.len(), most: self.largest });
         }
         if datagram.is_empty() && !self.crc {
             return Ok(());

@@ -69,7 +69,7 @@ pub struct Budget {
     /// Size of the largest unit.
     pub largest_unit: usize,
     /// Overhead of a packet that is alone in its datagram, from the outside in.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<OverheadLayer>,
     /// Integrity check by carrier and encryption.
     pub integrity: Integrity,
     /// Size of the largest IP packet or frame of the carrier.
@@ -114,7 +114,7 @@ impl Narrow {
 
 /// Overhead of one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct OverheadLayer {
     /// Name of the layer.
     pub name: &'static str,
     /// Overhead in octets; the usual one if it varies.
@@ -209,7 +209,7 @@ impl Budget {
     pub fn of(config: &SiteConfig) -> Result<Self, BudgetError> {
         let mut layers = Vec::new();
         let mut below = 0;
-        let mut layer = |name, octets, more| layers.push(Layer { name, octets, more });
+        let mut layer = |name, octets, more| layers.push(OverheadLayer { name, octets, more });
         let largest_datagram = match &config.carrier {
             Carrier::Udp { mtu, .. } => {
                 let (name, octets) =
@@ -256,7 +256,7 @@ impl Budget {
             return Err(BudgetError::Narrow { mtu: carrier_mtu, overhead: outer });
         }
         if bridged {
-            layers.push(Layer { name: "Ethernet", octets: ETHERNET, more: "" });
+            layers.push(OverheadLayer { name: "Ethernet", octets: ETHERNET, more: "" });
         }
         let (mtu, mrru) = inside(config, largest_unit)?;
         Ok(Self {

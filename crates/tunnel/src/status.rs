@@ -45,7 +45,7 @@ pub struct Status {
     /// Description of the protection, without keys and data derived from keys.
     pub security: String,
     /// Sums of all peers, and of datagrams from none of them.
-    pub totals: Totals,
+    pub totals: TrafficTotals,
     /// Other ends, each with its own channel. Packets sent to a mesh are counted at the entry of its group.
     pub peers: Vec<PeerStatus>,
     /// Dropped packets by reason.
@@ -103,7 +103,7 @@ pub struct CarrierStatus {
 
 /// Sums of all peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct TrafficTotals {
     /// From the interface to the carrier.
     pub sent: TrafficCounters,
     /// From the carrier to the interface.
@@ -267,7 +267,7 @@ impl Status {
             inside,
             carrier,
             security,
-            totals: Totals::new(counters.sent, counters.received),
+            totals: TrafficTotals::new(counters.sent, counters.received),
             peers: Vec::new(),
             drops: counters.drops,
             latency: LatencyStatus {
@@ -281,7 +281,7 @@ impl Status {
     }
 }
 
-impl Totals {
+impl TrafficTotals {
     /// Returns both directions, and the ratios that follow from them.
     pub fn new(sent: TrafficCounters, received: TrafficCounters) -> Self {
         let inside = sent.octets + received.octets;
@@ -390,7 +390,7 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(Totals::new(TrafficCounters::default(), TrafficCounters::default()).ratio, None);
+        assert_eq!(TrafficTotals::new(Way::default(), Way::default()).ratio, None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use thinair_capture::Record;
 
 use super::{Analysis, InputLink};
-use crate::outcome::Input;
+use crate::outcome::InputSummary;
 use crate::survey::Provision;
 use crate::unpack::Unpack;
 
@@ -13,14 +13,14 @@ use crate::unpack::Unpack;
 ///
 /// **Create it with [`Analysis::begin`], and pass it to [`Analysis::observe`] of the same analysis.**
 pub struct Live {
-    input: Input,
+    input: InputSummary,
     link: InputLink,
     unpack: Unpack,
 }
 
 impl Live {
     /// Counts of records and packets so far.
-    pub fn input(&self) -> &Input {
+    pub fn input(&self) -> &InputSummary {
         &self.input
     }
 }
@@ -31,7 +31,7 @@ impl Analysis {
     pub fn begin(&mut self, path: &str) -> Live {
         let link = InputLink::new(&self.settings, self.begins, &Rc::new(Provision::default()));
         self.flows.start(self.inputs.len());
-        let input = Input { path: path.to_owned(), ..Input::default() };
+        let input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
         Live { input, link, unpack: self.unpack() }
     }
 

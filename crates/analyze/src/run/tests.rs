@@ -8,7 +8,7 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
 use crate::outcome::{BreakEven, Outcome, Totals};
-use crate::settings::{Loss, SchemeSpec, Settings};
+use crate::settings::{RandomLoss, SchemeSpec, Settings};
 use crate::survey::Survey;
 
 fn settings() -> Settings {
@@ -129,7 +129,7 @@ fn time_never_goes_back() {
 #[test]
 fn loss_is_counted_apart_from_mismatches() {
     let packets: Vec<_> = (0..2_000).map(|i| datagram(1, 2, i, &i.to_be_bytes())).collect();
-    let loss = Some(Loss { probability: 0.2, seed: 9 });
+    let loss = Some(RandomLoss { probability: 0.2, seed: 9 });
     let outcome = run(Settings { loss, ..settings() }, &packets, |at| at * 1_000_000);
     for scheme in &outcome.totals.schemes {
         assert!((300..600).contains(&scheme.lost), "{}", scheme.lost);

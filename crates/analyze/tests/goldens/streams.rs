@@ -19,7 +19,9 @@ pub(crate) fn cids_of(golden: &Path) -> CidSpace {
 /// Returns the low octets of the profiles in the IR and IR-DYN packets of a golden.
 fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
     let named = |record: &Vec<u8>| {
-        let Ok(packet::Parts { body: PacketBody::Header(header), .. }) = packet::parts(record) else { return None };
+        let Ok(packet::Parts { body: PacketBody::Header(header), .. }) = packet::parts(record) else {
+            return None;
+        };
         let header = match cids {
             CidSpace::Small if header[0] & 0xF0 == 0xE0 => &header[1..],
             _ => header,

@@ -1,7 +1,7 @@
 //! Explanation of captures without IP packets: their content, and a remedy.
 
 use thinair_analyze::Outcome;
-use thinair_analyze::outcome::Input;
+use thinair_analyze::outcome::InputSummary;
 use thinair_capture::LinkType;
 
 use super::words::counted;
@@ -12,7 +12,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<String> {
     outcome.inputs.iter().filter(|input| input.ip_packets == 0).map(line).collect()
 }
 
-fn line(input: &Input) -> String {
+fn line(input: &InputSummary) -> String {
     let path = &input.path;
     if input.packets == 0 {
         if input.dropped.is_some() {
@@ -37,7 +37,7 @@ fn line(input: &Input) -> String {
 }
 
 /// Formats link types as ` of LINKTYPE_ETHERNET (1)`.
-fn of_types(input: &Input) -> String {
+fn of_types(input: &InputSummary) -> String {
     let name = |link_type: &LinkType| match link_type.name() {
         Some(_) => format!("LINKTYPE_{link_type}"),
         None => format!("link type {link_type}"),
@@ -47,7 +47,7 @@ fn of_types(input: &Input) -> String {
 }
 
 /// Returns advice on the most frequent reason.
-fn advice(input: &Input) -> String {
+fn advice(input: &InputSummary) -> String {
     let main = input.skipped.iter().max_by_key(|(_, records)| **records).map_or("", |(reason, _)| reason);
     let has = |types: &[LinkType]| input.link_types.keys().any(|link_type| types.contains(link_type));
     let is_wlan = has(&[

@@ -1,7 +1,7 @@
 //! Results in sentences.
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, Input, LateWait, Outcome, Scheme};
+use thinair_analyze::outcome::{Flow, InputSummary, LateWait, Outcome, Scheme};
 use thinair_report::Numerals;
 use thinair_rohc::Integrity;
 
@@ -192,7 +192,7 @@ pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
 }
 
 /// Summary of a capture in one line.
-pub(crate) fn input(input: &Input) -> String {
+pub(crate) fn input(input: &InputSummary) -> String {
     let mut line = format!(
         "{}: {}, {} compressed",
         input.path,
@@ -219,7 +219,7 @@ pub(crate) fn input(input: &Input) -> String {
 
 /// A line for each capture that was not read to its end.
 pub(crate) fn endings(outcome: &Outcome) -> Vec<String> {
-    let ended = |input: &Input| Some(format!("{}: {}", input.path, input.ended_by.as_ref()?));
+    let ended = |input: &InputSummary| Some(format!("{}: {}", input.path, input.ended_by.as_ref()?));
     outcome.inputs.iter().filter_map(ended).collect()
 }
 

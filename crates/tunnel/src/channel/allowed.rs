@@ -271,16 +271,16 @@ mod tests {
         let of = |peers: &[Peer]| of_peers(peers, false).unwrap_err().to_string();
         assert_eq!(
             of(&[peer("a", &["10.0.0.0/33"])]),
-            "10.0.0.0/33: an address of this kind has at most 32 bits"
+            "10.0.0.0/33: the prefix length of such an address is at most 32"
         );
         assert_eq!(
             of(&[peer("a", &["10.1.2.3/16"])]),
-            "10.1.2.3/16: bits behind the prefix are set; did you mean 10.1.0.0/16?"
+            "10.1.2.3/16: bits after the prefix are set; did you mean 10.1.0.0/16?"
         );
         assert!(of(&[peer("a", &["fd00::1/64"])]).ends_with("did you mean fd00::/64?"));
         let twice = of(&[peer("a", &["10.0.0.0/8"]), peer("b", &["10.0.0.0/8"])]);
-        assert!(twice.starts_with("10.0.0.0/8 belongs to `a` and to `b`"), "{twice}");
-        assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 belongs to `a` and to `b`"));
+        assert!(twice.starts_with("10.0.0.0/8 is assigned to `a` and to `b`"), "{twice}");
+        assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 is assigned to `a` and to `b`"));
         assert!(of_peers(&[peer("a", &["10.0.0.0/8", "10.0.0.0/8"])], false).is_ok());
     }
 

@@ -311,21 +311,21 @@ fn modes_that_need_feedback_are_refused_where_there_is_none() {
     };
     assert_eq!(
         error(Mode::Optimistic, Role::OneWay).unwrap(),
-        "mode o needs feedback, and nothing comes back on this carrier: use mode u"
+        "mode o needs feedback, and this carrier is one-way: use mode u"
     );
     assert_eq!(
         error(Mode::Reliable, mesh(false)).unwrap(),
-        "mode r needs feedback: let all sites answer (`feedback`), or use mode u"
+        "mode r needs feedback: set `feedback = true` in [mesh] at all sites, or use mode u"
     );
     assert_eq!(
         error(Mode::Reliable, mesh(true)).unwrap(),
-        "mode r waits for one decompressor, and a mesh has many: use mode o or u"
+        "mode r supports a single decompressor, and a mesh has many: use mode o or u"
     );
     assert_eq!(error(Mode::Unidirectional, Role::OneWay), None);
     assert_eq!(error(Mode::Unidirectional, mesh(false)), None);
     assert_eq!(error(Mode::Optimistic, mesh(true)), None);
     let twice = Role::Mesh { own: SiteId::new(2), sites: &sites, feedback: true };
-    assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is there twice");
+    assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is listed twice");
     let config = ChannelConfig { max_cid: 16, ..config(Mode::Optimistic) };
     let error = Channel::new(&setup(&config)).unwrap_err();
     assert_eq!(error.to_string(), "MAX_CID 16 exceeds 15, the highest CID of the CID space");

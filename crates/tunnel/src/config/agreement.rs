@@ -24,7 +24,7 @@ pub struct Disagreement {
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the ends disagree on {}: {} here, {} at the other end", self.what, self.here, self.there)
+        write!(f, "the ends disagree on {}: {} here, {} there", self.what, self.here, self.there)
     }
 }
 

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(address("fd00::1").unwrap().1, 128);
         assert_eq!(network("0.0.0.0/0").unwrap().1, 0);
         assert_eq!(network("::/0").unwrap().1, 0);
-        assert_eq!(network("10.9.0.1/30"), Err("has bits of a host; the network is 10.9.0.0/30".to_owned()));
+        assert_eq!(network("10.9.0.1/30"), Err("has host bits; the network is 10.9.0.0/30".to_owned()));
         for bad in ["", "/", "10.9.0.1/33", "10.9.0/8", "fd00::/129", "10.0.0.0/+8", "10.0.0.0/"] {
             assert!(address(bad).is_err(), "{bad}");
         }
@@ -191,8 +191,8 @@ mod tests {
     fn a_word_that_is_not_known_is_told_with_its_neighbour() {
         let framing = word(&[("slip", 1), ("cobs", 2)]);
         assert_eq!(framing("cobs"), Ok(2));
-        assert_eq!(framing("cops"), Err("there are slip, cobs; did you mean cobs?".to_owned()));
-        assert_eq!(framing("hdlc"), Err("there are slip, cobs".to_owned()));
-        assert_eq!(word(&[("u", 1)])("x"), Err("there are u".to_owned()));
+        assert_eq!(framing("cops"), Err("expected one of slip, cobs; did you mean cobs?".to_owned()));
+        assert_eq!(framing("hdlc"), Err("expected one of slip, cobs".to_owned()));
+        assert_eq!(word(&[("u", 1)])("x"), Err("expected one of u".to_owned()));
     }
 }

@@ -107,7 +107,7 @@ fn what_is_wrong_is_told_and_the_next_frame_comes() {
 fn a_datagram_that_is_too_long_is_refused() {
     let mut framer = Framer::new(Framing::Slip, true, 3);
     let mut out = Vec::new();
-    assert_eq!(framer.frame(b"1234", &mut out), Err(super::TooLong { octets: 4, most: 3 }));
+    assert_eq!(framer.frame(b"1234", &mut out), Err(super::DatagramTooLong { octets: 4, most: 3 }));
     assert!(out.is_empty());
     framer.frame(b"123", &mut out).unwrap();
     let mut deframer = Deframer::new(Framing::Slip, true, 3);

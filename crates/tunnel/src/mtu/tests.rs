@@ -72,16 +72,16 @@ fn a_sealed_datagram_over_ipv4() {
     assert_eq!(budget.overhead(), 48);
     assert_eq!(
         budget.to_string(),
-        "TUN MTU            1429 octets, as large as fits, and at least 1280\n\
+        "TUN MTU            1429 octets, the maximum of the carrier, at least 1280\n\
          largest datagram   1472 octets\n\
          largest unit       1445 octets\n\
          MRRU               1465 octets: segments only for long chains of headers\n\
          around a packet      48 octets\n\
          \x20 outer IPv4         20\n\
          \x20 UDP                 8\n\
-         \x20 seal header         4 (and 6 where all of the counter travels)\n\
+         \x20 seal header         4 (and 6 with the whole counter)\n\
          \x20 tag                16\n\
-         \x20 packaging           0 (and 1 or 2 for each further packet of a datagram)\n"
+         \x20 packaging           0 (and 1 or 2 per further packet in a datagram)\n"
     );
 }
 
@@ -116,8 +116,8 @@ fn a_narrow_line_cuts_packets() {
     let error = Budget::of(&config).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "packets of 1280 octets need units of 1296, and the carrier has room for 238: let them be cut into segments \
-         (MRRU, which is 0, at least 1300; or leave it out), or raise the MTU of the carrier"
+        "packets of 1280 octets need units of 1296, and the carrier has room for 238: set MRRU, which is 0, to at least \
+         1300 to segment them (or omit it), or raise the MTU of the carrier"
     );
     config.channel.mrru = Some(1_299);
     assert!(matches!(Budget::of(&config), Err(BudgetError::Mrru { least: 1_300, .. })));
@@ -137,8 +137,8 @@ fn keys_are_agreed_on_in_one_datagram() {
     let mut config = config(serial(90, true), key(Suite::AesCcm8));
     assert_eq!(
         Budget::of(&config).unwrap_err().to_string(),
-        "90 octets of the carrier have room for datagrams of 90, and keys are agreed on by one of 91: give it an `mtu` \
-         of at least 91; both ends must have room"
+        "a carrier MTU of 90 octets allows datagrams of 90, and the key exchange needs 91: set the carrier's `mtu` to at \
+         least 91 at both ends"
     );
     config.carrier = serial(91, true);
     assert!(Budget::of(&config).is_ok());

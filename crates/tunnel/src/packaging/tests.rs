@@ -311,10 +311,7 @@ fn plans_that_cannot_be_are_told() {
         Packager::new(Instant::ZERO, packaging, others, PackagerConfig::new(largest_body)).unwrap_err()
     };
     let error = refused(&ts(), &peers(), 7 * 188 - 1);
-    assert_eq!(
-        error.to_string(),
-        "datagrams have room for 1315 octets, but 1316 are the least that is needed"
-    );
+    assert_eq!(error.to_string(), "datagrams have room for 1315 octets, and need at least 1316");
     assert_eq!(refused(&Packaging::Packed, &peers(), 3), PackagingError::NoRoom { room: 3, needed: 16 });
     assert_eq!(refused(&gse(), &peers(), 41), PackagingError::NoRoom { room: 41, needed: 42 });
     assert_eq!(refused(&ts(), &mesh(1), 1_316), PackagingError::NoNpa("this site".to_owned()));

@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn what_is_no_status_is_named() {
         let words = |answer: &str| understand(Path::new("s"), answer.as_bytes()).unwrap_err().to_string();
-        assert!(words("hello").contains("the answer is no status"));
+        assert!(words("hello").contains("the answer is not a status"));
         assert!(words("{}").contains("it has no schema"));
         let later = words(r#"{"schema":"thinair.tunnel.status/2"}"#);
         assert!(later.contains("thinair.tunnel.status/2"), "{later}");

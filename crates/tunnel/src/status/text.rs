@@ -329,7 +329,7 @@ fn duration(seconds: f64) -> String {
 mod tests {
     use super::super::tests::specimen;
     use super::*;
-    use crate::status::{Drop, Totals};
+    use crate::status::{Drop, TrafficTotals};
 
     fn plain(before: Option<&Status>, now: &Status) -> String {
         render(before, now, &Style::plain(100))
@@ -356,7 +356,7 @@ mod tests {
             "hill  received    7     0            0       0",
             "forged             1  The tag is wrong",
             "hill: bad_crc      1  The CRC does not match.",
-            "10.0.0.2   278             330         1,200          33",
+            "10.0.0.2   278             330         1,200             33",
         ] {
             assert!(text.contains(line), "{line}\nis not in\n{text}");
         }
@@ -386,12 +386,12 @@ mod tests {
     #[test]
     fn no_traffic_is_said_and_more_octets_than_inside_are_not_called_saved() {
         let mut status = specimen();
-        status.totals = Totals::default();
+        status.totals = TrafficTotals::default();
         assert!(plain(None, &status).contains("No traffic yet."));
         let (mut sent, received) = (TrafficCounters::default(), TrafficCounters::default());
         sent.packet(100, 40);
         sent.datagram(112);
-        status.totals = Totals::new(sent, received);
+        status.totals = TrafficTotals::new(sent, received);
         assert!(plain(None, &status).contains("12.0 % more than inside"));
     }
 

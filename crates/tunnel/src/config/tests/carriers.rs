@@ -57,35 +57,35 @@ fn a_wrong_url_is_told_with_a_right_one() {
     for (url, words) in [
         ("192.0.2.1:7000", &["udp://HOST:PORT"][..]),
         ("upd://192.0.2.1:7000", &["did you mean udp?"]),
-        ("tcp://192.0.2.1:7000", &["there are udp, ule+udp"]),
+        ("tcp://192.0.2.1:7000", &["expected one of udp, ule+udp"]),
         ("udp://", &["udp://:PORT"]),
         ("udp://192.0.2.1", &["HOST:PORT"]),
         ("udp://192.0.2.1:", &["HOST:PORT"]),
-        ("udp://192.0.2.1:70000", &["\"70000\" is no port", "1 to 65535"]),
-        ("udp://:99999", &["\"99999\" is no port", "1 to 65535"]),
-        ("udp://192.0.2.1:http", &["\"http\" is no port", "1 to 65535"]),
+        ("udp://192.0.2.1:70000", &["\"70000\" is not a port", "1 to 65535"]),
+        ("udp://:99999", &["\"99999\" is not a port", "1 to 65535"]),
+        ("udp://192.0.2.1:http", &["\"http\" is not a port", "1 to 65535"]),
         ("udp://192.0.2.1:0", &["1 to 65535"]),
         ("udp://2001:db8::1:7000", &["brackets"]),
         ("udp://[2001:db8::1:7000", &["HOST:PORT"]),
-        ("udp://nobody.example:7000", &["address of nobody.example is not known"]),
+        ("udp://nobody.example:7000", &["cannot resolve nobody.example"]),
         ("udp://user@192.0.2.1:7000", &["HOST:PORT"]),
         ("udp://192.0.2.1:7000?lisen=192.0.2.2:1", &["option `lisen` of CARRIER", "did you mean `listen`?"]),
-        ("udp://192.0.2.1:7000?listen=a&listen=b", &["as well; take one out"]),
-        ("udp://192.0.2.1:7000?url=udp://", &["udp:// has no such option"]),
-        ("udp://192.0.2.1:7000?foo=1", &["it has listen, keepalive, iface, ttl, mtu"]),
-        ("udp://192.0.2.1:7000?fro=1", &["it has listen, keepalive, iface, ttl, mtu"]),
+        ("udp://192.0.2.1:7000?listen=a&listen=b", &["is also set by"]),
+        ("udp://192.0.2.1:7000?url=udp://", &["unknown option of udp://"]),
+        ("udp://192.0.2.1:7000?foo=1", &["the options are listen, keepalive, iface, ttl, mtu"]),
+        ("udp://192.0.2.1:7000?fro=1", &["the options are listen, keepalive, iface, ttl, mtu"]),
         ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
-        ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` goes into [security]"]),
-        ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "take it out"]),
+        ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` belongs to [security]"]),
+        ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "remove it"]),
         ("udp://192.0.2.1:7000?speed=9600", &["is for serial://, serial+raw://"]),
         ("udp://192.0.2.1:7000?ttl=4", &["multicast"]),
         ("udp://192.0.2.1:7000?listen=[::]:7000", &["both must be IPv4, or both IPv6"]),
-        ("udp://:7000?listen=0.0.0.0:7001", &["take one out"]),
+        ("udp://:7000?listen=0.0.0.0:7001", &["remove one"]),
         ("udp://192.0.2.1:7000?mtu=500", &["576 to 65535"]),
         ("udp://[2001:db8::1]:7000?mtu=1279", &["1280 to 65535"]),
         ("udp://192.0.2.1:7000?keepalive=0", &["above 0"]),
         ("serial://", &["serial:///dev/ttyUSB0"]),
-        ("serial:///dev/ttyUSB0?framing=hdlc", &["there are cobs, slip"]),
+        ("serial:///dev/ttyUSB0?framing=hdlc", &["expected one of cobs, slip"]),
         ("serial:///dev/ttyUSB0?speed=fast", &["9600"]),
         ("serial:///dev/ttyUSB0?speed=9G", &["serial line"]),
     ] {
@@ -123,7 +123,7 @@ fn a_transport_stream_has_as_many_packets_as_fit() {
     assert_eq!(packets("ule+udp://[2001:db8::1]:7000?mtu=1364", OPEN), 7);
     complains(
         of_arguments("ule+udp://192.0.2.1:7000?mtu=1343&ts=7", &[OPEN]),
-        &["1344 octets", "give `ts` 6"],
+        &["1344 octets", "set `ts` to 6"],
     );
     complains(of_arguments("ule+udp://192.0.2.1:7000?ts=8", &[OPEN]), &["1 to 7"]);
 }
@@ -182,13 +182,13 @@ fn pids_are_free_ones_and_differ_on_a_group() {
     }
     let group = "ule+udp://239.1.2.3:5000";
     complains(of_arguments(group, &[OPEN]), &["give each end a PID"]);
-    complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["another PID"]);
+    complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["a different PID"]);
     assert!(of_arguments(&format!("{group}?pid=64&peer-pid=65"), &[OPEN]).is_ok());
     // Both directions of a pair of hosts may use one PID.
     let config = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
     let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!(peers[0].pid, Pid::new(0x40));
-    complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["of many"]);
+    complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["group address"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn groups_are_bound_where_they_can_be() {
     assert_eq!(listens(&format!("ule+udp://[ff02::1]:5000?{pids}&iface=eth0")), "[::]:5000");
     assert_eq!(listens(&format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5000")), "0.0.0.0:5000");
     let elsewhere = format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5001");
-    complains(of_arguments(&elsewhere, &[OPEN]), &["arrives at port 5000"]);
+    complains(of_arguments(&elsewhere, &[OPEN]), &["arrive at port 5000"]);
     complains(of_arguments("udp://239.1.2.3:5000", &[KEY]), &["[mesh]"]);
 }
 
@@ -238,7 +238,7 @@ fn files_say_which_way_they_go() {
     for (url, words) in [
         ("ule+file://", &["?to=FILE"][..]),
         ("ule+file://a.ts", &["?to=a.ts to send, or ?from=a.ts to receive"]),
-        ("ule+file://a.ts?to=b.ts", &["leave a.ts out"]),
+        ("ule+file://a.ts?to=b.ts", &["remove a.ts"]),
         ("ule+file://?from=a.ts&to=a.ts", &["two different ones"]),
         ("ule+file://?to=", &["give a path"]),
     ] {
@@ -323,9 +323,9 @@ fn suites_have_names_and_tags() {
     let wrong = suite(&[("security", "suite", "aes-ccm-8"), ("security", "tag", "16")]).unwrap_err();
     assert!(wrong.to_string().contains("has a tag of 8 octets"), "{wrong}");
     let wrong = suite(&[("security", "tag", "12")]).unwrap_err();
-    assert!(wrong.to_string().contains("there are 16, 8, 4"), "{wrong}");
+    assert!(wrong.to_string().contains("expected one of 16, 8, 4"), "{wrong}");
     let unsealed = [OPEN, ("security", "tag", "8")];
-    complains(of_arguments("ule+udp://192.0.2.1:7000", &unsealed), &["sealed", "take it out"]);
+    complains(of_arguments("ule+udp://192.0.2.1:7000", &unsealed), &["encrypted", "remove it"]);
 }
 
 #[test]
@@ -334,6 +334,6 @@ fn a_key_is_never_an_argument_and_never_repeated() {
     let wrong = of_arguments("udp://192.0.2.1:7000", &[("security", "key", key)]).unwrap_err();
     let text = format!("{wrong} {wrong:?}");
     assert!(text.contains("path of a key file") && !text.contains(key), "{text}");
-    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "-")]), &["a file"]);
+    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "-")]), &["path of a key file"]);
     complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "")]), &["path of a key file"]);
 }

@@ -15,27 +15,27 @@ fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
             "[inside]\nadress = \"10.9.0.1/30\"\n",
             &["/etc/thinair/sat.toml:2: [inside] adress", "`address`?"][..],
         ),
-        ("[inside]\n\n\nfoo = 1\n", &["sat.toml:4", "there are tun, tap"]),
-        ("[channel]\nttl = 4\n", &["`ttl` goes into [carrier]"]),
+        ("[inside]\n\n\nfoo = 1\n", &["sat.toml:4", "the keys are tun, tap"]),
+        ("[channel]\nttl = 4\n", &["`ttl` belongs to [carrier]"]),
         ("[carier]\nurl = 1\n", &["sat.toml:1: [carier]", "did you mean [carrier]?"]),
-        ("mtu = 1400\n", &["`mtu` goes into [inside]"]),
-        ("[zebra]\n", &["there are [inside], [carrier]"]),
+        ("mtu = 1400\n", &["`mtu` is a key of [inside]"]),
+        ("[zebra]\n", &["the sections are [inside], [carrier]"]),
         ("[peers]\n", &["did you mean [[peer]]?"]),
         ("[peer]\nname = \"a\"\n", &["write [[peer]]"]),
         ("[[inside]]\n", &["write [inside]"]),
         ("inside = 1\n", &["write [inside] above its keys"]),
-        ("peer = [1]\n", &["is no section"]),
-        ("[inside]\ntun = \"a\"\ntun = \"b\"\n", &["sat.toml:3: this is no TOML"]),
-        ("[inside\n", &["sat.toml:1: this is no TOML"]),
-        ("[inside]\nmtu = { a = 1 }\n", &["a text, a number"]),
+        ("peer = [1]\n", &["is not a section"]),
+        ("[inside]\ntun = \"a\"\ntun = \"b\"\n", &["sat.toml:3: not valid TOML"]),
+        ("[inside\n", &["sat.toml:1: not valid TOML"]),
+        ("[inside]\nmtu = { a = 1 }\n", &["a string, a number"]),
         (
             "[inside]\nmtu = [1, 2]\n[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"k\"\n",
             &["is a list"],
         ),
         ("[inside]\nmtu = 99999999999999999999999999999999999999999\n", &["too large"]),
-        ("[security]\nintegrity_below = \"crc32\"\n", &["no such key"]),
-        ("[channel]\nintegrity_below = \"crc32\"\n", &["no such key"]),
-        ("", &["there is no carrier"]),
+        ("[security]\nintegrity_below = \"crc32\"\n", &["unknown key"]),
+        ("[channel]\nintegrity_below = \"crc32\"\n", &["unknown key"]),
+        ("", &["no carrier is given"]),
     ] {
         complains(of_text(text), words);
     }
@@ -87,11 +87,11 @@ fn a_shared_file_has_nothing_of_one_end_alone() {
     }
     complains(
         with_shared(OWN, "[inside]\ntun = \"a\"\n"),
-        &["shared.toml:2: [inside] tun", "of one end alone"],
+        &["shared.toml:2: [inside] tun", "belongs to one end"],
     );
-    complains(with_shared(OWN, "[channel]\ninclude = \"a\"\n"), &["of one end alone"]);
+    complains(with_shared(OWN, "[channel]\ninclude = \"a\"\n"), &["belongs to one end"]);
     let twice = with_shared(&format!("{OWN}tag = 8\n"), "[security]\ntag = 16\n");
-    complains(twice, &["shared.toml:2", "is told by /etc/thinair/sat.toml:5", "take one out"]);
+    complains(twice, &["shared.toml:2", "is also set by /etc/thinair/sat.toml:5", "remove one"]);
 }
 
 #[test]

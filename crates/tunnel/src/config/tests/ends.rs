@@ -27,27 +27,27 @@ fn peers_have_keys_and_networks_of_their_own() {
     assert!(peers[0].keepalive.is_some() && peers[1].keepalive.is_none());
     for (north, south, words) in [
         ("", "name = \"south\"\nkey = \"south.key\"", &["[[peer]]", "needs `allowed`"][..]),
-        ("", "name = \"south\"\nallowed = [\"10.2.0.0/16\"]", &["needs a `key` of its own", "pose"]),
+        ("", "name = \"south\"\nallowed = [\"10.2.0.0/16\"]", &["needs its own `key`", "impersonate"]),
         ("", &SOUTH.replace("10.2.0.0/16", "10.1.2.0/24"), &["sat.toml:11", "10.1.2.0/24 and 10.1.0.0/16"]),
-        ("", &SOUTH.replace("south.key", "north.key"), &["one key file", "sat.toml:5"]),
-        ("", &SOUTH.replace("\"south\"", "\"north\""), &["one name"]),
+        ("", &SOUTH.replace("south.key", "north.key"), &["the same key file", "sat.toml:5"]),
+        ("", &SOUTH.replace("\"south\"", "\"north\""), &["the same name"]),
         ("", &SOUTH.replace("10.2.0.0", "10.2.0.1"), &["the network is 10.2.0.0/16"]),
         (
             "address = \"192.0.2.1:1\"",
             &format!("{SOUTH}\naddress = \"192.0.2.1:1\""),
-            &["one address", "sat.toml:7"],
+            &["the same address", "sat.toml:7"],
         ),
-        ("address = \"0.0.0.0:1\"", SOUTH, &["no address of a peer"]),
-        ("address = \"239.1.2.3:1\"", SOUTH, &["no address of a peer"]),
-        ("pid = 0x40", SOUTH, &["PIDs are of transport streams"]),
+        ("address = \"0.0.0.0:1\"", SOUTH, &["not the address of a peer"]),
+        ("address = \"239.1.2.3:1\"", SOUTH, &["not the address of a peer"]),
+        ("pid = 0x40", SOUTH, &["PIDs apply to transport streams"]),
         ("adress = \"192.0.2.1:1\"", SOUTH, &["did you mean `address`?"]),
     ] {
         complains(of_text(&hub(north, south)), words);
     }
     let url = hub("", SOUTH).replace("udp://:7000", "udp://192.0.2.1:7000");
-    complains(of_text(&url), &["the peers have addresses of their own"]);
+    complains(of_text(&url), &["the peers have their own addresses"]);
     let serial = hub("", SOUTH).replace("udp://:7000", "serial:///dev/ttyS0");
-    complains(of_text(&serial), &["one other end"]);
+    complains(of_text(&serial), &["a single peer"]);
     // One peer may use the address of the carrier.
     let one =
         "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nname = \"hub\"\n";
@@ -104,35 +104,35 @@ fn what_a_mesh_cannot_be_is_told() {
     let one = mesh("own = 1", open, "");
     let answered = mesh("own = 1", open, "feedback = true");
     for (text, words) in [
-        (mode("o"), &["o-mode needs feedback", "`feedback`"][..]),
+        (mode("o"), &["o-mode needs feedback", "`feedback = true`"][..]),
         (mode("r"), &["r-mode needs feedback"]),
-        (swap(&one, "id = 3", "id = 2"), &["one `id`", "sat.toml:17"]),
-        (swap(&one, "0x103", "0x102"), &["one `pid`"]),
-        (swap(&one, "02:00:00:00:00:03", "02:00:00:00:00:02"), &["one `npa`"]),
+        (swap(&one, "id = 3", "id = 2"), &["the same `id`", "sat.toml:17"]),
+        (swap(&one, "0x103", "0x102"), &["the same `pid`"]),
+        (swap(&one, "02:00:00:00:00:03", "02:00:00:00:00:02"), &["the same `npa`"]),
         (swap(&one, "id = 3\n", ""), &["has no `id`"]),
         (swap(&one, "id = 3", "id = 0"), &["1 to 255"]),
         (swap(&one, "pid = 0x103\n", ""), &["\"site 3\" needs a `pid`"]),
         (swap(&one, "pid = 0x103", "pid = 0x40").replace("own = 1", "own = 9"), &["the PID of this site"]),
-        (swap(&one, "[mesh]\nown = 1\n", ""), &["[[site]]", "there is no [mesh]"]),
-        (swap(&one, "239.9.0.1:5000", ":5000"), &["where to"]),
-        (mesh("", open, "feedback = true"), &["only hears cannot answer"]),
+        (swap(&one, "[mesh]\nown = 1\n", ""), &["[[site]]", "[mesh] is missing"]),
+        (swap(&one, "239.9.0.1:5000", ":5000"), &["a destination"]),
+        (mesh("", open, "feedback = true"), &["receiver-only site cannot answer"]),
         (swap(&answered, "npa = \"02:00:00:00:00:03\"\n", ""), &["an `npa`"]),
         (swap(&one, "open = true", "key = \"k\"\ntag = 4"), &["too short for a group"]),
         (swap(&one, "ule+udp://239.9.0.1:5000", "serial:///dev/ttyS0"), &["`insecure`"]),
-        (format!("{one}[[peer]]\nname = \"a\"\n"), &["take one of them out"]),
+        (format!("{one}[[peer]]\nname = \"a\"\n"), &["remove one of them"]),
         (
             "[carrier]\nurl = \"ule+udp://239.9.0.1:5000\"\n[security]\nopen = true\n[mesh]\n".to_owned(),
-            &["nobody to hear"],
+            &["no senders"],
         ),
         (
             "[carrier]\nurl = \"serial:///dev/ttyS0\"\n[security]\nkey = \"k\"\n[mesh]\nown = 1\n".to_owned(),
-            &["one other end"],
+            &["a single peer"],
         ),
     ] {
         complains(of_text(&text), words);
     }
     let gse = one.replace("ule+udp", "gse+udp").replace("pid = ", "# pid = ");
-    complains(of_text(&gse), &["do not tell who sent them"]);
+    complains(of_text(&gse), &["do not identify their sender"]);
     assert!(of_text(&gse.replace("open = true", "key = \"k\"")).is_ok());
     // Without a key, datagrams contain the number of the site.
     let udp = one.replace("ule+udp", "udp").replace("pid = ", "# pid = ").replace("open", "insecure");
@@ -169,11 +169,11 @@ fn ends_that_do_not_agree_are_told() {
             )
         ),
         [
-            "the ends do not agree on [inside] tap: false here, true there",
-            "the ends do not agree on [security]: chacha20-poly1305 here, aes-ccm-8 there",
-            "the ends do not agree on [channel] cid: auto here, small there",
-            "the ends do not agree on [channel] max_cid: 1023 here, 7 there",
-            "the ends do not agree on [channel] profiles: uncompressed,rtp,udp,esp,ip,tcp,rtp-udp-lite,udp-lite,coap \
+            "the ends disagree on [inside] tap: false here, true there",
+            "the ends disagree on [security]: chacha20-poly1305 here, aes-ccm-8 there",
+            "the ends disagree on [channel] cid: auto here, small there",
+            "the ends disagree on [channel] max_cid: 1023 here, 7 there",
+            "the ends disagree on [channel] profiles: uncompressed,rtp,udp,esp,ip,tcp,rtp-udp-lite,udp-lite,coap \
              here, uncompressed,udp there",
         ]
     );
@@ -187,7 +187,7 @@ fn ends_that_do_not_agree_are_told() {
     assert_eq!(
         setting(&stream("pid=64&peer-pid=65"), &stream("pid=64&peer-pid=64")),
         [
-            "the ends do not agree on the PID from there to here: heard on PID 0x0041 here, sent on PID 0x0040 there"
+            "the ends disagree on the PID from there to here: heard on PID 0x0041 here, sent on PID 0x0040 there"
         ]
     );
 
@@ -196,11 +196,11 @@ fn ends_that_do_not_agree_are_told() {
     assert_eq!(setting(&site("own = 1"), &site("")), Vec::<String>::new());
     assert_eq!(
         setting(&site("own = 1"), &site("own = 1")),
-        ["the ends do not agree on [mesh] own, which must differ: 1 here, 1 there"]
+        ["the ends disagree on [mesh] own, which must differ: 1 here, 1 there"]
     );
     let moved = of_text(&mesh("own = 2", "open = true", "").replace("0x101", "0x111")).unwrap();
     assert_eq!(
         setting(&site("own = 1"), &moved),
-        ["the ends do not agree on site 1: on PID 0x0101 here, on PID 0x0111 there"]
+        ["the ends disagree on site 1: on PID 0x0101 here, on PID 0x0111 there"]
     );
 }

@@ -288,7 +288,7 @@ fn an_epoch_that_cannot_be_stored_is_not_used() {
     sender.disk.fail(true);
     let again = Group::new(sender.now, config(1), Box::new(sender.disk.clone()), random(5));
     let Err(again @ BadGroup::Store { .. }) = again else { panic!("the disk is full") };
-    assert_eq!(again.to_string(), "epoch of site 1", "why not is the source");
+    assert_eq!(again.to_string(), "cannot read or store the epoch of site 1", "the reason is the source");
 }
 
 #[test]
