@@ -131,7 +131,7 @@ impl ListState {
     }
 }
 
-/// True if the list of the context stays. An empty list without gen_id in an IR-DYN packet "do[es] not update the context"
+/// True if the list of the context stays. An empty list without gen_id in an IR-DYN packet does "not update the context"
 /// (RFC 3095, section 5.8.2.1 d). Compressors send it for an established list.
 pub(super) fn stays(sent: &CompressedList<'_>, format: Format) -> bool {
     format == Format::IrDyn && sent.is_empty() && !sent.has_gen_id

@@ -173,12 +173,12 @@ impl TcpSenderContext {
         }
     }
 
-    /// Marks the context as that of a [`Pattern`], which is no flow.
+    /// Marks the context as that of a [`Pattern`](super::pattern::Pattern), which is no flow.
     pub(crate) fn pattern(self) -> Self {
         Self { pattern: true, ..self }
     }
 
-    /// True if the context is that of a [`Pattern`].
+    /// True if the context is that of a [`Pattern`](super::pattern::Pattern).
     pub(crate) fn is_pattern(&self) -> bool {
         self.pattern
     }
