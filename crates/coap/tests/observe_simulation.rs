@@ -15,7 +15,7 @@ use thinair_coap::{
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-struct World {
+struct ObserveWorld {
     /// Client (0) and server (1).
     ends: [Endpoint<u8>; 2],
     random: Random,
@@ -36,7 +36,7 @@ fn body(state: u64) -> Vec<u8> {
     state.to_be_bytes().into_iter().chain((8..len).map(|i| (state * 31 + i) as u8)).collect()
 }
 
-impl World {
+impl ObserveWorld {
     fn new(seed: u64, config: Config) -> Self {
         let mut random = Random::new(seed);
         let ends = [random.split(), random.split()]
@@ -142,7 +142,7 @@ fn the_last_state_arrives_in_the_end() {
             ..Config::default()
         };
         for seed in 0..6 {
-            let mut world = World::new(seed * 10 + i as u64, config);
+            let mut world = ObserveWorld::new(seed * 10 + i as u64, config);
             for _ in 0..60 {
                 let pause = Duration::from_millis(100 + world.below(9_000));
                 world.run(world.now + pause);

@@ -14,7 +14,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use thinair_wire::time::Instant;
 
 use crate::clock::now;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Token of the timer.
 const TIMER: u64 = u64::MAX;
@@ -96,7 +96,7 @@ impl EventLoop {
         debug_assert_ne!(token, TIMER);
         self.epoll
             .modify(file, &mut EpollEvent::new(what.flags(), token))
-            .attempt(|| "wait for a file in another way".to_owned())
+            .attempt(|| "change the events of a file".to_owned())
     }
 
     /// Removes a file. This is necessary for a file with a persistent error, such as a serial line that is gone: it would
@@ -105,7 +105,7 @@ impl EventLoop {
     /// # Errors
     /// The file was not added.
     pub fn remove(&self, file: impl AsFd) -> Result<()> {
-        self.epoll.delete(file).attempt(|| "wait for a file no more".to_owned())
+        self.epoll.delete(file).attempt(|| "stop waiting for a file".to_owned())
     }
 
     /// Waits until a file is ready, or until the point in time `until`, if there is one. `ready` then has the tokens of

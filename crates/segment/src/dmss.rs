@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// Frame error rate above which a channel is bad, in thousandths. “We consider the FER of 5%”.
 const THRESHOLD: u16 = 50;
@@ -97,7 +97,7 @@ impl SegmentSizer for Dmss {
         self.count(Measure::Segments, 1, 0);
     }
 
-    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
+    fn on_lost(&mut self, _loss: LossDetection, _now: Instant) {
         self.count(Measure::Segments, 1, 1);
     }
 
@@ -132,7 +132,7 @@ mod tests {
         let config = DmssConfig { measure: Measure::Segments, window: 50, ..DmssConfig::default() };
         let mut dmss = Dmss::new(config);
         for _ in 0..3 {
-            dmss.on_lost(Loss::Fast, Instant::ZERO);
+            dmss.on_lost(LossDetection::Fast, Instant::ZERO);
         }
         for _ in 0..46 {
             dmss.on_acked(1_024, None, Instant::ZERO);

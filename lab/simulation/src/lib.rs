@@ -2,7 +2,7 @@
 //! depend on who asks first.
 //!
 //! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
-//! ([`Stack`], [`Flow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
+//! ([`ProtocolStack`], [`StackFlow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
 //! virtual and in real time. It refuses to know which paper is run again, and how figures look. In virtual time, a seed
 //! and a plan determine every octet of what comes out.
 //!
@@ -48,5 +48,5 @@ pub use queue::EventQueue;
 pub use streams::{Purpose, Stream, Streams};
 pub use summary::Summary;
 pub use thinair_emulator as emulator;
-pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
+pub use thinair_emulator::{HeaderCycleError, ParseStackError, ProtocolStack, StackFlow, header_cycle};
 pub use work::{Step, work};

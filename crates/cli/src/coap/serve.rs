@@ -99,7 +99,9 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;
-    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site, Tests, Time};
+    use thinair_services::coap::server::{
+        FileResource, Listen, ResourceServer, Resources, ServerSettings, Tests, Time,
+    };
 
     log(arguments.verbose);
     let (udp, tcp) = (!arguments.no_udp, !arguments.no_tcp);
@@ -114,14 +116,14 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         }));
     }
     let max_body = arguments.max_body as usize;
-    let mut settings = Settings::secured(listen, max_body, usize::from(arguments.max_connections));
+    let mut settings = ServerSettings::secured(listen, max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
     if let Some(congestion) = arguments.congestion {
         settings.endpoint.timing.congestion = congestion;
     }
-    let mut site = Site::new();
+    let mut site = Resources::new();
     site.add(Time::new());
     if arguments.test_resources || arguments.root.is_none() {
         site.add(Tests::new());
@@ -130,9 +132,9 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         if !root.is_dir() {
             return Err(Usage::error(format!("`{}` is no folder", root.display())));
         }
-        site.add(Files::open(root, max_body, arguments.writable)?);
+        site.add(FileResource::open(root, max_body, arguments.writable)?);
     }
-    let mut server = Server::open(&settings, site)?;
+    let mut server = ResourceServer::open(&settings, site)?;
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let statistics = server.statistics();
@@ -163,7 +165,7 @@ fn log(verbose: u8) {
 }
 
 #[cfg(target_os = "linux")]
-fn json(statistics: &thinair_services::coap::server::Statistics) -> serde_json::Value {
+fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_json::Value {
     let endpoint = &statistics.endpoint;
     serde_json::json!({
         "schema": SCHEMA,

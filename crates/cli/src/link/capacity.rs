@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use thinair_emulator::{Stack, header_cycle};
+use thinair_emulator::{ProtocolStack, header_cycle};
 use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_rohc::Refresh;
-use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
+use thinair_ule::capacity::{Cost, Encapsulation, Filling, HeaderRun, PacketFlow, cost, most_padded};
 
 use crate::terminal::{print, style};
 
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     ///
     /// ipv6 or ipv4, then udp (over ipv4 also udp0, without checksum), then rtp, coap or nothing.
     #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
-    stack: Stack,
+    stack: ProtocolStack,
     /// Refreshes of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
     #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
     refresh: Refresh,
@@ -164,10 +164,10 @@ impl Answer {
     fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         let Arguments { bitrate, stack, refresh, concat, .. } = *arguments;
         let plain = if arguments.npa { Encapsulation::ULE_NPA } else { Encapsulation::ULE };
-        let headers = [Headers { packets: 1, octets: stack.headers() as u32 }];
+        let headers = [HeaderRun { packets: 1, octets: stack.headers() as u32 }];
         let compressed = header_cycle(stack, refresh)?;
-        let fits = |encapsulation, filling, payload, headers: &[Headers]| {
-            Fits::new(cost(encapsulation, filling, Flow { payload, headers }), bitrate)
+        let fits = |encapsulation, filling, payload, headers: &[HeaderRun]| {
+            Fits::new(cost(encapsulation, filling, PacketFlow { payload, headers }), bitrate)
         };
         let both = |filling, payload| {
             let uncompressed = fits(plain, filling, payload, &headers);
@@ -201,7 +201,7 @@ impl Answer {
             encapsulation: plain.around,
             concat,
             headers: stack.headers(),
-            mean_compressed_headers: Flow { payload: 0, headers: &compressed }.mean_headers(),
+            mean_compressed_headers: PacketFlow { payload: 0, headers: &compressed }.mean_headers(),
             payloads: arguments.payload.iter().map(row).collect(),
             padding_steps: (1..=STEPS).map(step).collect(),
             compressed_headers: compressed

@@ -136,7 +136,7 @@ fn owner_attaches() {
     let none = Tun::open("none", TunKind::Tun).unwrap_err();
     assert_eq!(
         (none.is_permission(), none.to_string()),
-        (true, "cannot make the TUN device `none`".to_owned())
+        (true, "cannot create the TUN device `none`".to_owned())
     );
 }
 

@@ -13,7 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::{Protocol, Url};
 use thinair_services::resolve::{ResolveError, resolve};
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// Octets that are read at a time.
 const READ: usize = 16_384;
@@ -134,7 +134,7 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError>
     let start = now();
     // What cannot be asked for is not asked for.
     task.protocol.client(task.url.target(), task.limits)?;
-    let mut waiting = Waiting::new(task.signals, Some(start + task.limit))?;
+    let mut waiting = Wait::new(task.signals, Some(start + task.limit))?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len().saturating_sub(1);
@@ -173,7 +173,7 @@ impl<'t> Exchange<'t> {
         mut engine: Box<dyn ClientEngine>,
         address: SocketAddr,
         start: Instant,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut Wait<'_>,
         report: &mut Report,
     ) -> Result<Self, FetchError> {
         let refused = |why: &thinair_os::Error| FetchError::Connect(address, why.kind().into());
@@ -204,7 +204,7 @@ impl<'t> Exchange<'t> {
         Ok(Self { task, engine, address, stream, start, shut: false })
     }
 
-    fn run(mut self, waiting: &mut Waiting<'_>, report: &mut Report) -> Result<Response, FetchError> {
+    fn run(mut self, waiting: &mut Wait<'_>, report: &mut Report) -> Result<Response, FetchError> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
@@ -273,7 +273,7 @@ impl<'t> Exchange<'t> {
 }
 
 /// Waits until there is something to look at, or until then.
-fn look(waiting: &mut Waiting<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
+fn look(waiting: &mut Wait<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
     match waiting.wait(until)? {
         Woken::Look => Ok(()),
         Woken::Interrupted => Err(FetchError::Interrupted),

@@ -18,7 +18,7 @@ use super::certificate::provider;
 use super::{ALPN, NO_ERROR, Trust, runtime, transport};
 use crate::http::{FetchError as Common, Url};
 use thinair_services::resolve::resolve;
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// How long a connection stays for the ticket of its session, which comes after the handshake: nobody tells when.
 const TICKET: Duration = Duration::from_millis(500);
@@ -114,7 +114,7 @@ pub fn fetch(task: &Task<'_>) -> Outcome {
 }
 
 fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
-    let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
+    let mut waiting = Wait::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
     let last = addresses.len().saturating_sub(1);

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::certificate::{IdentityError, provider};
 use super::{ALPN, Identity, NO_ERROR, runtime, transport};
 use crate::http::Site;
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// How long connections have to hear that the server ends.
 const END: Duration = Duration::from_millis(200);
@@ -151,7 +151,7 @@ impl Server {
     /// The system cannot wait any more.
     pub fn run(self) -> Result<Statistics, thinair_os::Error> {
         let Self { signals, runtime, endpoint, max_connections, shared, .. } = self;
-        let mut waiting = Waiting::new(Some(&signals), None)?;
+        let mut waiting = Wait::new(Some(&signals), None)?;
         let (ended, has_ended) = mpsc::channel();
         let (serving, done) = (endpoint.clone(), shared.clone());
         let woken = waiting.elsewhere(move || {

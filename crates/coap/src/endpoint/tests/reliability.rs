@@ -261,7 +261,7 @@ fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
         ..Config::default()
     };
     config.timing.transmission.nstart = 4;
-    let mut pair = Pair::new(config, config);
+    let mut pair = EndpointPair::new(config, config);
     let calls =
         [b'a', b'b', b'c'].map(|part| (part, pair.request(&Request::fetch("/parts", [part; 100].to_vec()))));
     let events = pair.run(&mut |server, now, event| {

@@ -8,11 +8,11 @@ use std::vec::Vec;
 use thinair_wire::time::Instant;
 
 use super::support::*;
-use crate::stream::Frame;
+use crate::stream::StreamMessage;
 use crate::*;
 
 /// Two endpoints and a stream between them that delivers `step` octets at a time.
-struct Streams {
+struct StreamPair {
     client: Endpoint<u8>,
     server: Endpoint<u8>,
     step: usize,
@@ -35,7 +35,7 @@ fn octets(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<u8> {
 
 fn frames(mut octets: &[u8]) -> Vec<String> {
     let mut frames = Vec::new();
-    while let Some((frame, len)) = Frame::read(octets).unwrap() {
+    while let Some((frame, len)) = StreamMessage::read(octets).unwrap() {
         let words = if frame.code.class() == 7 {
             std::vec![std::format!("{}", frame.code)]
         } else {
@@ -47,7 +47,7 @@ fn frames(mut octets: &[u8]) -> Vec<String> {
     frames
 }
 
-impl Streams {
+impl StreamPair {
     fn new(client: Config, server: Config, step: usize) -> Self {
         let (mut client, mut server) = (plain(client), plain(server));
         assert!(client.connected(at(0), PEER) && server.connected(at(0), PEER));
@@ -86,7 +86,7 @@ fn echo(server: &mut Endpoint<u8>, event: Event<'static, u8>) {
 #[test]
 fn a_request_goes_over_a_stream_in_pieces_of_any_size() {
     for step in [1, 2, 5, 1_000] {
-        let mut streams = Streams::new(Config::default(), Config::default(), step);
+        let mut streams = StreamPair::new(Config::default(), Config::default(), step);
         let call = streams.client.request(at(0), PEER, &Request::post("/a", &b"hello"[..])).unwrap();
         streams.run(&mut echo);
         assert_eq!(streams.log, ["> 7.01", "> POST /a", "< 7.01", "< 2.05"]);
@@ -104,7 +104,7 @@ fn a_request_goes_over_a_stream_in_pieces_of_any_size() {
 #[test]
 fn large_bodies_go_by_bert() {
     let body: Vec<u8> = (0..1 << 20).map(|i: u32| (i * 7 + i / 256) as u8).collect();
-    let mut streams = Streams::new(Config::default(), Config::default(), 1_400);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..])).unwrap();
     streams.run(&mut echo);
     assert!(matches!(streams.told.last(), Some(Event::Response { message, .. }) if *message.payload == body));
@@ -114,7 +114,7 @@ fn large_bodies_go_by_bert() {
     // With a small Max-Message-Size on one side, that side receives blocks of 1,024.
     let small =
         Config { limits: Limits { max_stream_message: 1_152, ..Limits::default() }, ..Config::default() };
-    let mut streams = Streams::new(Config::default(), small, 1_400);
+    let mut streams = StreamPair::new(Config::default(), small, 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..5_000])).unwrap();
     streams.run(&mut echo);
     assert!(
@@ -126,7 +126,7 @@ fn large_bodies_go_by_bert() {
 /// Sections 5.4 to 5.6: Ping, Pong, Release, Abort.
 #[test]
 fn signals_are_answered_and_told() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     streams.run(&mut echo);
     assert!(streams.client.ping(at(1), PEER));
     streams.run(&mut echo);
@@ -177,7 +177,7 @@ fn broken_streams_are_aborted() {
 
 #[test]
 fn requests_fail_and_observers_go_with_their_stream() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     let call = streams.client.request(at(1), PEER, &Request::get("/t").observe()).unwrap();
     let mut observer = None;
     let mut app = |server: &mut Endpoint<u8>, event: Event<'static, u8>| {
@@ -256,7 +256,7 @@ fn a_csm_that_does_not_come_fails_what_waits_for_it() {
 /// Section 7.4: over a stream a client "MUST explicitly deregister".
 #[test]
 fn a_cancelled_observation_is_deregistered() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     let call = streams.client.request(at(0), PEER, &Request::get("/a").observe()).unwrap();
     streams.run(&mut |server, event| {
         if let Event::Request { id, .. } = event {

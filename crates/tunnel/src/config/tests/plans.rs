@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
-use thinair_segment::Network;
+use thinair_segment::NetworkProperties;
 
 use super::{KEY, OPEN, complains, of_arguments};
 use crate::plan::{ChannelPlan, Plan};
@@ -147,7 +147,7 @@ fn addresses_and_names_are_what_the_system_takes() {
 fn segments_have_a_control_that_knows_the_network() {
     assert_eq!(with("inside", "queue", "9").unwrap().inside.segments, None);
     let of = |keys: &[(&str, &str, &str)]| of_arguments(UDP, &[&[KEY], keys].concat());
-    let network = Network { frame: 80, most: 600, ..Network::default() };
+    let network = NetworkProperties { frame: 80, most: 600, ..NetworkProperties::default() };
     let told = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
     let expected = network.tell(&"tssa".parse().unwrap());
     assert_eq!(of(&told).unwrap().inside.segments, Some(expected));

@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 
 use super::Statistics;
 use super::site::Site;
-use thinair_services::end::End;
+use thinair_services::end::StreamEnd;
 
 /// How long a request may take from its first octet, or from the handshake, to its last.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub(super) enum Standing {
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    end: End,
+    end: StreamEnd,
     engine: Box<dyn ServerEngine>,
     /// How long it is kept without a request.
     keep: Duration,
@@ -75,7 +75,7 @@ impl Connection {
         now: Instant,
     ) -> Self {
         Self {
-            end: End::new(stream, number),
+            end: StreamEnd::new(stream, number),
             engine,
             keep,
             heard: now,
@@ -209,6 +209,6 @@ impl Connection {
     /// Says what is waited for.
     pub(super) fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
         let reads = !self.ended && (self.phase == Phase::Lingering || self.engine.wants_input());
-        self.end.wait_for(End::interest(reads, self.phase == Phase::Writing), events)
+        self.end.wait_for(StreamEnd::interest(reads, self.phase == Phase::Writing), events)
     }
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use thinair_coap::{Code, Received, Response, code, number};
 use thinair_os::folder::Before;
 
-use super::{Files, etag, format, refused};
+use super::{FileResource, etag, format, refused};
 use crate::name::Name;
 
 /// Number of names that a POST tries.
 const TRIES: u64 = 10_000;
 
-impl Files {
+impl FileResource {
     /// Creates or replaces a file.
     pub(super) fn put(&mut self, name: &Name, request: &Received<'_>) -> Response<'static> {
         if name.is_folder() {
