@@ -265,8 +265,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             match timed {
                 Timed::Flight(key) => self.flight_timeout(now, key),
                 Timed::Call(key) => self.call_timeout(now, key),
-                Timed::Body(way, transfer) => {
-                    self.drop_body(way, transfer);
+                Timed::Body(direction, transfer) => {
+                    self.drop_body(direction, transfer);
                 }
                 Timed::Stream(key) => self.stream_timeout(key),
                 Timed::Pace(key) => self.pace_timeout(now, key),

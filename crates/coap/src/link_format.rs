@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_is_told() {
+    fn what_is_no_link_is_reported() {
         for (text, offset) in [("x", 0), ("</a>,b", 5), ("</a", 0), ("</a>x", 0), (r#"</a>;t="x"#, 0)] {
             let last = links(text).last();
             assert_eq!(last, Some(Err(LinkError { offset })), "{text}");

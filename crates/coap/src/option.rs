@@ -401,7 +401,7 @@ mod tests {
 
     /// RFC 7252, section 5.10.8.
     #[test]
-    fn preconditions_say_when_a_request_may_be_done() {
+    fn preconditions_decide_if_a_request_is_allowed() {
         let with = |options: &[(u16, &[u8])]| {
             let mut list = OptionList::new();
             options.iter().for_each(|(number, value)| list.push(*number, value));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_left_out_and_told() {
+    fn what_cannot_be_encoded_is_left_out_and_reported() {
         let mut list = OptionList::new();
         list.push(number::URI_PATH, &[b'a'; MAX_VALUE + 1]);
         assert!(list.is_incomplete() && list.octets().is_empty());

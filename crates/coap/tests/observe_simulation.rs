@@ -26,7 +26,7 @@ struct ObserveWorld {
     observers: Vec<ObserverId>,
     call: Option<CallId>,
     /// Latest state delivered to the client, in this observation.
-    told: Option<u64>,
+    seen: Option<u64>,
     notifications: u64,
 }
 
@@ -50,7 +50,7 @@ impl ObserveWorld {
             state: 0,
             observers: Vec::new(),
             call: None,
-            told: None,
+            seen: None,
             notifications: 0,
         }
     }
@@ -92,13 +92,13 @@ impl ObserveWorld {
                 assert_eq!(Some(call), self.call);
                 let state = u64::from_be_bytes(message.payload[..8].try_into().unwrap());
                 assert_eq!(*message.payload, body(state), "the parts of a state go together");
-                assert!(self.told <= Some(state), "{:?}, then {state}", self.told);
-                self.told = Some(state);
+                assert!(self.seen <= Some(state), "{:?}, then {state}", self.seen);
+                self.seen = Some(state);
                 self.notifications += 1;
             }
             (0, Event::Failed { call, .. } | Event::Response { call, .. }) => {
                 assert_eq!(Some(call), self.call);
-                (self.call, self.told) = (None, None);
+                (self.call, self.seen) = (None, None);
             }
             (0, Event::Progress { .. }) | (1, Event::NotDelivered { .. }) => {}
             (end, other) => panic!("{end}: {other:?}"),
@@ -156,10 +156,10 @@ fn the_last_state_arrives_in_the_end() {
             }
             // A new registration may take several attempts, each of minutes.
             let end = world.now + Duration::from_secs(3_600);
-            while world.told != Some(60) && world.now < end {
+            while world.seen != Some(60) && world.now < end {
                 world.step(end);
             }
-            assert_eq!(world.told, Some(60), "{name}, seed {seed}");
+            assert_eq!(world.seen, Some(60), "{name}, seed {seed}");
             assert!(world.notifications > 8, "{name}, seed {seed}: {}", world.notifications);
             assert!(world.ends[1].held_octets() <= 4_096);
         }

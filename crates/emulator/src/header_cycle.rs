@@ -92,7 +92,7 @@ mod tests {
     /// of flows. Ours of RTP have no octet of flags (RX) while all flags are zero, and afterwards two more octets with
     /// the stride of the timestamps, which the first packet cannot contain. RFC 3095, section 5.7.7.6.
     #[test]
-    fn ir_headers_of_rtp_tell_the_stride_once_it_is_known() {
+    fn ir_headers_of_rtp_contain_the_stride_once_it_is_known() {
         for (name, first, later) in [("ipv4/udp", 27, 27), ("ipv4/udp/rtp", 38, 41)] {
             let stack: ProtocolStack = name.parse().unwrap();
             let refresh: Refresh = "ir=3,so=50,direct".parse().unwrap();

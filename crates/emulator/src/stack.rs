@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_are_read_and_told() {
+    fn stacks_are_read_and_reported() {
         for (name, stack) in ProtocolStack::ALL {
             assert_eq!((name.parse(), stack.to_string().as_str()), (Ok(stack), name));
         }

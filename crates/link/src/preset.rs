@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_say_what_they_are() {
+    fn directions_are_described_by_their_numbers() {
         assert_eq!(
             ZIGBEE_20K.model.a_to_b.to_string(),
             "20 kbit/s, 20 ms, frames of 128 octets, queue of 50 packets"

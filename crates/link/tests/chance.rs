@@ -37,7 +37,7 @@ fn the_counter_of_the_rohc_tunnel_drops_what_it_is_known_to_drop() {
 
 /// 1 - 0.999^(8 n) for the same packets.
 #[test]
-fn independent_bit_errors_drop_what_the_formula_says() {
+fn independent_bit_errors_drop_what_the_formula_gives() {
     let direction = Direction {
         bit_errors: BitErrorModel::Random(Probability::from_ppm(1_000).unwrap()),
         integrity: Integrity::Modelled { width: 64 },

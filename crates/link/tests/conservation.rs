@@ -91,7 +91,7 @@ fn model() -> impl Strategy<Value = LinkModel<'static>> {
     })
 }
 
-/// CheckedLink to offer: milliseconds after the last one, sender, octets, and whether the link is
+/// Packets to offer: milliseconds after the last one, sender, octets, and whether the link is
 /// polled then.
 fn offers() -> impl Strategy<Value = Vec<(u64, bool, usize, bool)>> {
     proptest::collection::vec((0_u64..30, any::<bool>(), 0_usize..250, any::<bool>()), 0..80)

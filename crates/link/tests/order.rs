@@ -102,7 +102,7 @@ fn by_default_a_link_changes_nothing() {
 }
 
 #[test]
-fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
+fn what_is_lost_and_what_the_check_drops_is_distinguished_and_takes_no_place() {
     let impairments = Impairments {
         loss: LossModel::Pattern(&[true, false, false, false]),
         bit_errors: BitErrorModel::Random(Probability::from_ppm(5_000).unwrap()),
@@ -150,7 +150,7 @@ fn a_change_of_one_impairment_leaves_the_others_as_they_were() {
 }
 
 #[test]
-fn a_line_without_slots_says_so() {
+fn a_buffer_without_slots_is_an_error() {
     let mut line = ReorderBuffer::new([None; 0]);
     let LinkOutcome::At(arrival) = Link::new(Impairments::default(), 1).offer(&mut []) else {
         panic!("it arrives")

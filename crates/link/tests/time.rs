@@ -156,7 +156,7 @@ fn what_is_not_polled_is_bounded() {
 /// first time from `drop_next` on: 310 (300.711 + 100 / sqrt(3) = 358.446), 360 (+ 50 = 408.446), 410
 /// (+ 100 / sqrt(5) = 453.167), 460.
 #[test]
-fn codel_drops_when_the_rfc_says_so() {
+fn codel_drops_when_the_rfc_requires_it() {
     let codel = CoDelConfig::new(100);
     let queue = Queue { discipline: Discipline::CoDel(codel), ..Queue::packets(1_000) };
     let mut link = link(Direction { airtime: rate(80_000), queue, ..Direction::IDEAL });

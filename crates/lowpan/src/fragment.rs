@@ -259,8 +259,8 @@ mod tests {
         for (is_subsequent, widths) in [(0, &[2, 1, 2, 11, 16][..]), (1, &[2, 1, 2, 11, 16, 8])] {
             let mut describer = Describer::<8>::new(is_subsequent);
             fragment_header(&mut describer, &mut FragmentHeader::default()).unwrap();
-            let told: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
-            assert_eq!(told, widths);
+            let fields: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
+            assert_eq!(fields, widths);
         }
         let mut out = [0; 5];
         assert_eq!(FragmentHeader::first(0x500, 0xABCD).write(&mut out), Ok(4));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_told() {
+    fn what_cannot_be_cut_is_reported() {
         let compressed = CompressedPacket { header_in: 40, header_out: 30, len: 2038 };
         let octets = [0; 2038];
         let too_long = Fragments::new(&compressed, &octets, 0, 100);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_told() {
+    fn what_is_not_supported_is_reported() {
         for octet in [0x00, 0x3F, 0x40, dispatch::LOWPAN_HC1, 0x43, 0x44, 0xC8, 0xE8, 0xF1, 0xFF] {
             assert_eq!(HeaderStack::read(LINKS, &[octet, 1]), Err(StackError::Dispatch { offset: 0, octet }));
         }

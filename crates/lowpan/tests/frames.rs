@@ -264,7 +264,7 @@ fn what_is_no_ipv6_packet_is_refused() {
 }
 
 #[test]
-fn room_for_the_packet_and_an_octet_is_enough_and_less_than_the_frame_is_told() {
+fn room_for_the_packet_and_an_octet_is_enough_and_less_than_the_frame_is_reported() {
     let ip = ipv6("fe80::12:4b00:0:1", "fe80::ff:fe00:abcd");
     let packet = packet(ip, UDP, &datagram(&ip, 1, 2, b"data"));
     let frame = sent(&LowpanSettings::default(), LINKS, &packet);
@@ -281,7 +281,7 @@ fn room_for_the_packet_and_an_octet_is_enough_and_less_than_the_frame_is_told() 
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_their_place() {
     let mut out = vec![0; 70_000];
     let mut error = |settings: &LowpanSettings, links, octets: &[u8]| {
         decompress(settings, links, octets, &mut out).unwrap_err()

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_told_before_the_time_comes() {
+    fn what_can_be_read_is_reported_before_the_time_comes() {
         let (read, mut write) = std::io::pipe().unwrap();
         for spin in [Duration::ZERO, Duration::from_secs(3_600)] {
             let mut events = EventLoop::new(spin).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_that_are_ready_are_told() {
+    fn all_files_that_are_ready_are_reported() {
         let mut events = EventLoop::new(Duration::ZERO).unwrap();
         let pipes: Vec<_> = (0..100).map(|_| std::io::pipe().unwrap()).collect();
         for (token, (read, write)) in pipes.iter().enumerate() {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn room_to_write_is_told_while_it_is_asked_for() {
+    fn room_to_write_is_reported_while_it_is_asked_for() {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.set_nonblocking(true).unwrap();

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_gone_is_told_from_one_that_is_silent() {
+    fn a_line_that_is_gone_is_distinguished_from_one_that_is_silent() {
         let pty = Pty::open().unwrap();
         let line = Serial::open(pty.path(), None).unwrap();
         drop(pty);

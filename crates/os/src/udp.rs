@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_cut_but_told() {
+    fn what_is_too_long_is_not_cut_but_reported() {
         let (one, other) = pair();
         for datagram in [&[1; 10][..], &[2; 11], &[3; 9], &[], &[5; 500]] {
             one.send_to(datagram, other.local_addr().unwrap()).unwrap();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_does_not_block_says_that_there_is_nothing() {
+    fn a_socket_that_does_not_block_reports_that_there_is_nothing() {
         let (one, _) = pair();
         one.set_nonblocking(true).unwrap();
         let mut received = ReceiveBatch::new(4, 100);

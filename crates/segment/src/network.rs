@@ -28,7 +28,7 @@ impl Default for NetworkProperties {
 impl NetworkProperties {
     /// Returns a control of the same kind with the parameters of this network and no measurements. A fixed size
     /// stays as it is.
-    pub fn tell(&self, sizer: &Sizer) -> Sizer {
+    pub fn configure(&self, sizer: &Sizer) -> Sizer {
         let &Self { frame, headers, least, most } = self;
         match sizer {
             Sizer::Fixed(fixed) => Fixed::clone(fixed).into(),
@@ -66,7 +66,7 @@ mod tests {
     fn each_control_stays_within_the_network() {
         let network = NetworkProperties { frame: 50, headers: 40, least: 60, most: 700 };
         for name in ["dmss", "tssa", "adaptive"] {
-            let mut sizer = network.tell(&name.parse().unwrap());
+            let mut sizer = network.configure(&name.parse().unwrap());
             let mut sizes = std::vec::Vec::new();
             for at in 0..2_000 {
                 let now = Instant::from_millis(at);
@@ -79,6 +79,6 @@ mod tests {
             let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
             assert!(*least >= 60 && *least < 120 && *most <= 700 && *most > 600, "{name}: {least} to {most}");
         }
-        assert_eq!(network.tell(&"fixed:9".parse().unwrap()), Fixed::new(9).into());
+        assert_eq!(network.configure(&"fixed:9".parse().unwrap()), Fixed::new(9).into());
     }
 }

@@ -128,16 +128,16 @@ mod bench {
         fn end(mut self) -> Done<()> {
             let resident = resident(self.child.id())?;
             ask(&mut self.child, Ask::Terminate);
-            let mut said = String::new();
+            let mut rest = String::new();
             if let Some(out) = &mut self.child.stdout {
-                out.read_to_string(&mut said)?;
+                out.read_to_string(&mut rest)?;
             }
             self.child.wait()?;
             println!(
                 "{:8} {resident} KiB resident after {} requests; {}",
                 self.name,
                 self.sum(),
-                said.trim()
+                rest.trim()
             );
             Ok(())
         }

@@ -77,7 +77,7 @@ impl Arguments {
         if least > most {
             return Err(format!("--least {least} is more than --most {most}"));
         }
-        Ok(NetworkProperties { frame, headers, least, most }.tell(&self.sizer))
+        Ok(NetworkProperties { frame, headers, least, most }.configure(&self.sizer))
     }
 }
 

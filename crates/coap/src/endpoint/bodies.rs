@@ -50,8 +50,8 @@ pub(super) enum BodyDirection {
 }
 
 impl Bodies {
-    fn of(&mut self, way: BodyDirection) -> &mut BTreeMap<Transfer, Held> {
-        match way {
+    fn of(&mut self, direction: BodyDirection) -> &mut BTreeMap<Transfer, Held> {
+        match direction {
             BodyDirection::Up => &mut self.uploads,
             BodyDirection::Down => &mut self.downloads,
         }
@@ -93,7 +93,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Makes room for one more transfer and for octets; false if that is impossible. `but` is not dropped for it.
-    fn make_room(&mut self, way: BodyDirection, octets: usize, but: Option<Transfer>) -> bool {
+    fn make_room(&mut self, direction: BodyDirection, octets: usize, but: Option<Transfer>) -> bool {
         if octets > self.config.limits.max_bodies {
             return false;
         }
@@ -102,27 +102,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             others.min_by_key(|(_, held)| held.deadline).map(|(transfer, held)| (held.deadline, *transfer))
         };
         if but.is_none()
-            && self.bodies.of(way).len() >= self.config.limits.max_transfers.max(1)
-            && let Some((_, transfer)) = oldest(self.bodies.of(way))
+            && self.bodies.of(direction).len() >= self.config.limits.max_transfers.max(1)
+            && let Some((_, transfer)) = oldest(self.bodies.of(direction))
         {
-            self.drop_body(way, transfer);
+            self.drop_body(direction, transfer);
         }
         while self.bodies.octets + octets > self.config.limits.max_bodies {
             let up = oldest(&self.bodies.uploads)
                 .map(|(deadline, transfer)| (deadline, BodyDirection::Up, transfer));
             let down = oldest(&self.bodies.downloads)
                 .map(|(deadline, transfer)| (deadline, BodyDirection::Down, transfer));
-            let Some((_, way, transfer)) = up.into_iter().chain(down).min() else { return false };
-            self.drop_body(way, transfer);
+            let Some((_, direction, transfer)) = up.into_iter().chain(down).min() else { return false };
+            self.drop_body(direction, transfer);
         }
         true
     }
 
     /// Drops a transfer that is complete or has paused for too long.
-    pub(super) fn drop_body(&mut self, way: BodyDirection, transfer: Transfer) -> Option<Vec<u8>> {
-        let held = self.bodies.of(way).remove(&transfer)?;
+    pub(super) fn drop_body(&mut self, direction: BodyDirection, transfer: Transfer) -> Option<Vec<u8>> {
+        let held = self.bodies.of(direction).remove(&transfer)?;
         self.bodies.octets -= held.octets.capacity();
-        self.timers.remove(&(held.deadline, Timed::Body(way, transfer)));
+        self.timers.remove(&(held.deadline, Timed::Body(direction, transfer)));
         self.peers.unpin(transfer.0);
         Some(held.octets)
     }

@@ -74,7 +74,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).and_then(|peer| peer.stream.as_ref()).is_some_and(|stream| stream.released) {
             return Err(RequestError::Closed);
         }
-        let options = self.told_apart(peer, request);
+        let options = self.distinguished(peer, request);
         let counted = request.confirmable
             && !request.observe
             && self.peers.get(peer).is_some_and(|p| p.stream.is_none() && p.controller.counts_in_token());
@@ -113,7 +113,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Returns the options of a request; with a Request-Tag if another request under way has equal options and may have a
     /// body, so that the server does not mix blocks of the two. RFC 9175, section 3.3.
-    fn told_apart(&mut self, peer: SlotKey, request: &Request<'_>) -> OptionList {
+    fn distinguished(&mut self, peer: SlotKey, request: &Request<'_>) -> OptionList {
         let mut options = request.options.clone();
         let same =
             |call: &Call| call.peer == peer && call.method == request.method && call.options == options;

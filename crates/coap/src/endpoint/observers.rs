@@ -148,7 +148,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (peer, under_way) = (observer.peer, observer.flight.is_some());
         let due = now.since(observer.confirmed) >= self.config.timing.confirm_notifications;
         let goes = observer.stream || response.code.class() != 2 || confirmable || due;
-        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.wait_for_pace(now, peer) {
             let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
             let since = observer.waiting.as_ref().map_or(now, |state| state.since);
             let (options, payload) = (response.options.clone(), response.payload.to_vec());

@@ -56,7 +56,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// True if a Non-confirmable notification has to wait; then starts the timer that sends it.
-    pub(super) fn has_to_wait(&mut self, now: Instant, peer_key: SlotKey) -> bool {
+    pub(super) fn wait_for_pace(&mut self, now: Instant, peer_key: SlotKey) -> bool {
         let Some(peer) = self.peers.get_mut(peer_key).filter(|peer| peer.pace.free > now) else {
             return false;
         };
@@ -84,7 +84,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let waiting =
                 of_peer.filter_map(|(_, &key)| Some((self.observers.get(key)?.waits_since()?, key)));
             let Some((_, key)) = waiting.min() else { return };
-            if !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+            if !self.is_to_be_confirmed(peer) && self.wait_for_pace(now, peer) {
                 return;
             }
             let Some(state) = self.observers.get_mut(key).and_then(|observer| observer.waiting.take()) else {

@@ -128,7 +128,7 @@ fn a_packet_of_44_octets_takes_37_6_ms_at_20_kbit_s_and_20_ms() {
 }
 
 #[test]
-fn what_the_queue_refuses_is_told_at_once() {
+fn what_the_queue_refuses_is_reported_at_once() {
     let mut engine = Engine::new(&model(Direction { queue: Queue::packets(2), ..slow() }), 1, None);
     for _ in 0..4 {
         engine.handle_packet(at(5), Side::B, &[0; 20]);

@@ -199,7 +199,7 @@ impl<'a, P: AsMut<[u8]>> Transmitter<'a, P> {
         if self.direction.keeps_order {
             arrival = arrival.max(self.latest_arrival);
         }
-        let fate = if self.is_lost(len) {
+        let fate = if self.draw_loss(len) {
             TransmissionOutcome::Dropped { reason: DropReason::Loss, at: sent }
         } else {
             match self.damage(packet.as_mut()) {
@@ -229,18 +229,18 @@ impl<'a, P: AsMut<[u8]>> Transmitter<'a, P> {
     }
 
     /// True if any part of a packet is lost. All parts are drawn, so that later packets do not depend on the result.
-    fn is_lost(&mut self, len: usize) -> bool {
+    fn draw_loss(&mut self, len: usize) -> bool {
         let loss = &mut self.loss;
         match self.direction.loss_unit {
             LossUnit::Packet => loss.takes_next(len),
             LossUnit::Frame => {
                 let frames = self.direction.framing.frames(len);
-                frames.fold(false, |is_lost, frame| loss.takes_next(frame.octets()) | is_lost)
+                frames.fold(false, |draw_loss, frame| loss.takes_next(frame.octets()) | draw_loss)
             }
             LossUnit::Fragment(octets) => {
                 let octets = usize::from(octets).max(1);
                 let fragments = (0..len.max(1)).step_by(octets).map(|at| octets.min(len - at));
-                fragments.fold(false, |is_lost, fragment| loss.takes_next(fragment) | is_lost)
+                fragments.fold(false, |draw_loss, fragment| loss.takes_next(fragment) | draw_loss)
             }
         }
     }
@@ -252,7 +252,7 @@ impl<'a, P: AsMut<[u8]>> Transmitter<'a, P> {
         for frame in self.direction.framing.frames(octets.len()) {
             let (payload, rest) = octets.split_at_mut(frame.payload);
             octets = rest;
-            is_found |= self.is_overhead_found_damaged(frame.overhead);
+            is_found |= self.draw_overhead_damage(frame.overhead);
             match self.direction.integrity.carry(payload, &mut self.bit_errors, &mut self.check) {
                 CheckOutcome::Intact => {}
                 CheckOutcome::Damaged { flipped: bits } => flipped += bits,
@@ -262,7 +262,7 @@ impl<'a, P: AsMut<[u8]>> Transmitter<'a, P> {
         (!is_found).then_some(flipped)
     }
 
-    fn is_overhead_found_damaged(&mut self, mut overhead: usize) -> bool {
+    fn draw_overhead_damage(&mut self, mut overhead: usize) -> bool {
         let mut flipped = 0;
         while overhead > 0 {
             let piece = overhead.min(16);

@@ -139,7 +139,7 @@ fn a_first_fragment_that_has_grown_goes_as_two() {
 }
 
 #[test]
-fn what_is_not_forwarded_is_told() {
+fn what_is_not_forwarded_is_reported() {
     let settings = LowpanSettings::default();
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let dying = cut(&settings, &packet(300, 1), 80);

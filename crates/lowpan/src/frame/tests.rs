@@ -91,7 +91,7 @@ fn pan_ids_are_where_the_tables_have_them() {
 }
 
 #[test]
-fn the_security_header_and_the_integrity_code_are_told() {
+fn the_security_header_and_the_integrity_code_are_reported() {
     let modes = [KeyIdMode::Implicit, KeyIdMode::Index, KeyIdMode::Source4, KeyIdMode::Source8];
     for (level, mic) in (0..8).zip([0, 4, 8, 16, 0, 4, 8, 16]) {
         for (key_id_mode, key) in modes.into_iter().zip([0, 1, 5, 9]) {
@@ -140,7 +140,7 @@ fn information_elements_are_stepped_over() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn what_cannot_be_read_is_reported() {
     for (value, octet) in [(4, 0x44), (5, 0x05), (6, 0x06), (7, 0x47)] {
         assert_eq!(WpanFrame::read(&[octet, 0x88, 0]), Err(WpanFrameError::Type { value }));
     }

@@ -112,7 +112,7 @@ fn two_fragments_are_not_one_of_both_lengths() {
 }
 
 #[test]
-fn packets_are_told_apart_by_addresses_size_and_tag() {
+fn packets_are_distinguished_by_addresses_size_and_tag() {
     let mut r = Reassembler::new([0; 4].map(|_| ReassemblySlot::new([0; 64])), SECOND, WhenFull::Refuse);
     let settings = LowpanSettings::default();
     let other = Links { source: LinkAddress::Short(3), ..LINKS };

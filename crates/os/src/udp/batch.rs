@@ -122,15 +122,15 @@ pub(super) fn receive(
         // with their true lengths; this function borrows `octets` exclusively. No timeout is given.
         unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, timeout).into() }
     })?;
-    let told = headers.iter().zip(names.iter().zip(&controls));
-    arrivals.extend(told.take(received).map(|(header, (name, control))| {
+    let filled = headers.iter().zip(names.iter().zip(&controls));
+    arrivals.extend(filled.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
         DatagramInfo {
             // The length of the received part, not of the datagram: MSG_TRUNC is not set.
             len: (header.msg_len as usize).min(room),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
-            to: control.told(head),
+            to: control.address(head),
         }
     }));
     Ok(())

@@ -57,7 +57,7 @@ pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
 /// # Errors
 /// The socket is invalid.
 pub fn report_own_address(socket: &UdpSocket) -> Result<()> {
-    let tell = || -> io::Result<()> {
+    let report = || -> io::Result<()> {
         if socket.local_addr()?.is_ipv4() {
             setsockopt(socket, Ipv4PacketInfo, &true)?;
         } else {
@@ -65,7 +65,7 @@ pub fn report_own_address(socket: &UdpSocket) -> Result<()> {
         }
         Ok(())
     };
-    tell().attempt(|| "enable reports of the own address of datagrams".to_owned())
+    report().attempt(|| "enable reports of the own address of datagrams".to_owned())
 }
 
 /// Joins a group on an interface; `None`: the one to which the group is routed.
@@ -196,8 +196,8 @@ mod tests {
         send_to_groups(&sender, group.ip(), &how).unwrap();
         sender.send_to(b"to all", group).unwrap();
         for member in &members {
-            let heard = member.recv_from(&mut [0; 10]).unwrap();
-            assert_eq!(heard, (6, sender.local_addr().unwrap()));
+            let received = member.recv_from(&mut [0; 10]).unwrap();
+            assert_eq!(received, (6, sender.local_addr().unwrap()));
         }
     }
 

@@ -67,7 +67,7 @@ impl Control {
     }
 
     /// Returns the address that the system has written.
-    pub(super) fn told(&self, header: &msghdr) -> Option<IpAddr> {
+    pub(super) fn address(&self, header: &msghdr) -> Option<IpAddr> {
         if header.msg_controllen as usize > ROOM
             || header.msg_control != from_ref(self).cast_mut().cast::<c_void>()
         {

@@ -36,8 +36,8 @@ pub(crate) fn main() {
     for (name, _) in SCENES {
         let own = std::env::current_exe().unwrap();
         let output = Command::new(own).env(SCENE, name).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{output_text}", output.status);
         print!("{name} ... ok\n{}", String::from_utf8_lossy(&output.stdout));
     }
 }

@@ -158,10 +158,10 @@ pub struct TaskOutcome {
 
 /// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
 /// answer and the request can be repeated without harm.
-pub fn ask(task: &ClientTask<'_>, told: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
+pub fn ask(task: &ClientTask<'_>, watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
     let start = now();
     let mut report = TaskReport::default();
-    let result = try_all(task, start, &mut report, told);
+    let result = try_all(task, start, &mut report, watch);
     report.total = now().since(start);
     TaskOutcome { result, report }
 }
@@ -170,7 +170,7 @@ fn try_all(
     task: &ClientTask<'_>,
     start: Instant,
     report: &mut TaskReport,
-    told: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, ClientError> {
     getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
     let mut waiting = Wait::new(task.signals, task.limit.map(|limit| start + limit))?;
@@ -178,7 +178,7 @@ fn try_all(
     report.resolved = now().since(start);
     let last = addresses.len() - 1;
     for (index, address) in addresses.into_iter().enumerate() {
-        let attempt = exchange::attempt(task, address, start, &mut waiting, report, told);
+        let attempt = exchange::attempt(task, address, start, &mut waiting, report, watch);
         let why = match attempt {
             Ok(ending) => return Ok(ending),
             Err(exchange::Stop::Address(why)) => why,

@@ -54,7 +54,7 @@ impl Cut {
     /// The socket is invalid.
     pub(super) fn new(stream: &TcpStream) -> Result<Self, thinair_os::Error> {
         segments::prepare(stream)?;
-        let last = segments::told(stream)?;
+        let last = segments::info(stream)?;
         Ok(Self { last, arrived: 0, short: 0, counts: SegmentTotals::default() })
     }
 
@@ -65,27 +65,27 @@ impl Cut {
         sizer: &mut Sizer,
         now: Instant,
     ) -> Result<bool, thinair_os::Error> {
-        let told = segments::told(stream)?;
-        self.take_in(told, sizer, now);
+        let info = segments::info(stream)?;
+        self.take_in(info, sizer, now);
         // A reset stream has nothing under way either: only acknowledgments count.
         Ok(self.counts.acknowledged == self.counts.octets)
     }
 
     /// Reports losses first, since retransmissions caused the later acknowledgments.
-    fn take_in(&mut self, told: TcpInfo, sizer: &mut Sizer, now: Instant) {
-        let loss = if told.timeouts > 0 { LossDetection::Rto } else { LossDetection::Fast };
-        let sent_again = told.sent_again.wrapping_sub(self.last.sent_again);
+    fn take_in(&mut self, info: TcpInfo, sizer: &mut Sizer, now: Instant) {
+        let loss = if info.timeouts > 0 { LossDetection::Rto } else { LossDetection::Fast };
+        let sent_again = info.sent_again.wrapping_sub(self.last.sent_again);
         for _ in 0..sent_again {
             sizer.on_lost(loss, now);
         }
         // A FIN counts as one more.
         let missing = self.counts.octets - self.counts.acknowledged;
-        let octets = told.acknowledged.saturating_sub(self.last.acknowledged).min(missing);
-        self.arrived = self.arrived.saturating_add(told.delivered.wrapping_sub(self.last.delivered));
+        let octets = info.acknowledged.saturating_sub(self.last.acknowledged).min(missing);
+        self.arrived = self.arrived.saturating_add(info.delivered.wrapping_sub(self.last.delivered));
         if octets > 0 {
             let segments = u64::from(self.arrived).clamp(1, octets);
             let each = u32::try_from(octets / segments).unwrap_or(u32::MAX);
-            let round_trip = (!told.round_trip.is_zero()).then_some(told.round_trip);
+            let round_trip = (!info.round_trip.is_zero()).then_some(info.round_trip);
             for _ in 0..segments {
                 sizer.on_acked(each, round_trip, now);
             }
@@ -93,7 +93,7 @@ impl Cut {
         }
         self.counts.sent_again += u64::from(sent_again);
         self.counts.acknowledged += octets;
-        self.last = told;
+        self.last = info;
     }
 
     /// Sends the next segment of `waits`; `ended`: nothing follows them.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_is_told_of_every_segment_once() {
+    fn the_control_gets_every_segment_once() {
         let (mut cut, ..) = cut();
         let before = cut.last;
         let mut sizer = Sizer::from(Tssa::default());
@@ -158,20 +158,20 @@ mod tests {
         cut.take_in(TcpInfo { delivered: before.delivered + 1, ..before }, &mut sizer, Instant::ZERO);
         assert_eq!(sizer.size(), 64);
         // The first one was retransmitted, and both are acknowledged.
-        let told = TcpInfo {
+        let info = TcpInfo {
             delivered: before.delivered + 2,
             acknowledged: before.acknowledged + 128,
             sent_again: 1,
             ..before
         };
-        cut.take_in(told, &mut sizer, Instant::ZERO);
+        cut.take_in(info, &mut sizer, Instant::ZERO);
         let mut expected = Sizer::from(Tssa::default());
         expected.on_lost(LossDetection::Fast, Instant::ZERO);
         expected.on_acked(64, None, Instant::ZERO);
         expected.on_acked(64, None, Instant::ZERO);
         assert_eq!(sizer, expected);
         assert_eq!((cut.counts.acknowledged, cut.counts.sent_again), (128, 1));
-        cut.take_in(told, &mut sizer, Instant::ZERO);
+        cut.take_in(info, &mut sizer, Instant::ZERO);
         assert_eq!(sizer, expected, "nothing has happened");
     }
 
@@ -212,7 +212,7 @@ mod tests {
         while cut.send(&stream, &octets, false, &mut sizer, Instant::ZERO).is_ok() {
             std::thread::yield_now();
         }
-        assert_eq!(segments::told(&stream).unwrap().unacknowledged, 0);
+        assert_eq!(segments::info(&stream).unwrap().unacknowledged, 0);
         assert!(cut.counts.acknowledged < cut.counts.octets, "{:?}", cut.counts);
         assert!(!cut.look(&stream, &mut sizer, Instant::ZERO).unwrap());
     }

@@ -200,7 +200,7 @@ impl Relay {
     }
 
     fn moved(&mut self, now: Instant, sizers: &mut Sizers, room: &mut [u8]) -> io::Result<bool> {
-        if !self.connected && !self.is_connected(now)? {
+        if !self.connected && !self.poll_connected(now)? {
             return Ok(false);
         }
         if self.cut.is_none() {
@@ -228,7 +228,7 @@ impl Relay {
         self.constrained.stream.take_error()?.map_or(Ok(false), Err)
     }
 
-    fn is_connected(&mut self, now: Instant) -> io::Result<bool> {
+    fn poll_connected(&mut self, now: Instant) -> io::Result<bool> {
         let connecting = if self.connects_constrained { &self.constrained } else { &self.plain };
         if let Some(why) = connecting.stream.take_error()? {
             return Err(why);

@@ -194,8 +194,9 @@ fn cc15_lost_messages_of_a_piggybacked_exchange() {
 #[test]
 fn cc16_lost_messages_of_a_separate_exchange() {
     let response = |bench: &PlugtestBench| {
-        let responses = bench.told.iter().filter(|told| matches!(told, ClientEvent::Response(..))).count();
-        assert_eq!((responses, bench.told.len(), bench.handled), (1, 1, 1), "{:#?}", bench.seen);
+        let responses =
+            bench.client_events.iter().filter(|event| matches!(event, ClientEvent::Response(..))).count();
+        assert_eq!((responses, bench.client_events.len(), bench.handled), (1, 1, 1), "{:#?}", bench.seen);
     };
     // The request.
     let mut bench = PlugtestBench::new();

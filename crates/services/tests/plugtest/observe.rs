@@ -48,7 +48,7 @@ fn are_acknowledged(seen: &[SeenMessage], token: &[u8]) {
 }
 
 fn notifications(bench: &PlugtestBench) -> usize {
-    bench.told.iter().filter(|told| matches!(told, ClientEvent::Notification(..))).count()
+    bench.client_events.iter().filter(|event| matches!(event, ClientEvent::Notification(..))).count()
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn co06_server_gives_up_a_client_that_rejects() {
     rejected.is(Up, RST, Code::EMPTY);
     assert_eq!((rejected.mid, rejected.token.len(), rejected.payload.len()), (notification.mid, 0, 0));
     assert_eq!(bench.gone, [Gone::Reset]);
-    assert_eq!(bench.told.last(), Some(&ClientEvent::Failed(call, CallError::Cancelled)));
+    assert_eq!(bench.client_events.last(), Some(&ClientEvent::Failed(call, CallError::Cancelled)));
 }
 
 /// Changes an observed resource so that it can no longer be observed: the observer gets a last response, and it
 /// ends.
 #[track_caller]
-fn ends_with(change: &Request<'_>, answer: Code, told: Code) {
+fn ends_with(change: &Request<'_>, answer: Code, last: Code) {
     let mut bench = PlugtestBench::new();
     let (call, token) = register(&mut bench, "/obs");
     bench.run(5_000);
@@ -168,11 +168,11 @@ fn ends_with(change: &Request<'_>, answer: Code, told: Code) {
     let [asked, answered, notification, acknowledged] = seen.as_slice() else { panic!("{seen:#?}") };
     asked.is(Up, CON, change.method);
     answered.is(Down, ACK, answer);
-    notification.is(Down, CON, told);
+    notification.is(Down, CON, last);
     assert_eq!((&notification.token, notification.uint(number::OBSERVE)), (&token, None));
     assert_eq!(acknowledged.is(Up, ACK, Code::EMPTY).mid, notification.mid);
-    let is_it = |one: &&ClientEvent| matches!(one, ClientEvent::Response(other, message) if *other == call && message.code == told);
-    assert!(bench.told.iter().find(is_it).is_some(), "{:?}", bench.told);
+    let is_it = |one: &&ClientEvent| matches!(one, ClientEvent::Response(other, message) if *other == call && message.code == last);
+    assert!(bench.client_events.iter().find(is_it).is_some(), "{:?}", bench.client_events);
     assert_eq!(bench.gone, [Gone::Error]);
 }
 
@@ -188,7 +188,7 @@ fn co08_another_content_format_ends_observations() {
 }
 
 #[test]
-fn co09_put_is_told_to_observers() {
+fn co09_put_notifies_observers() {
     let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.run(5_000);
@@ -202,8 +202,8 @@ fn co09_put_is_told_to_observers() {
     assert_eq!(answered.is(Down, ACK, Code::CHANGED).mid, asked.mid);
     are_acknowledged(rest, &token);
     assert_eq!((rest.len(), rest[0].text()), (2, "New value"));
-    let is_done = |told: &ClientEvent| matches!(told, ClientEvent::Response(call, _) if *call == changing);
-    assert!(bench.told.iter().any(is_done));
+    let is_done = |event: &ClientEvent| matches!(event, ClientEvent::Response(call, _) if *call == changing);
+    assert!(bench.client_events.iter().any(is_done));
     // The observation continues.
     bench.run(10_000);
     let seen = bench.all();

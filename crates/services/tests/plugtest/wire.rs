@@ -143,7 +143,7 @@ pub(crate) struct PlugtestBench {
     pub(crate) lose: Vec<usize>,
     /// True if nothing reaches the client any more.
     pub(crate) client_off: bool,
-    pub(crate) told: Vec<ClientEvent>,
+    pub(crate) client_events: Vec<ClientEvent>,
     /// Reasons for the removal of observers.
     pub(crate) gone: Vec<Gone>,
     /// Number of requests that the server has processed.
@@ -191,7 +191,7 @@ impl PlugtestBench {
             seen: Vec::new(),
             lose: Vec::new(),
             client_off: false,
-            told: Vec::new(),
+            client_events: Vec::new(),
             gone: Vec::new(),
             handled: 0,
         }
@@ -210,9 +210,9 @@ impl PlugtestBench {
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Received<'static> {
         let call = self.request(request);
         self.run(10_000);
-        let mut told = self.told.iter();
-        match told
-            .find(|told| matches!(told, ClientEvent::Response(other, _) | ClientEvent::Failed(other, _) if *other == call))
+        let mut events = self.client_events.iter();
+        match events
+            .find(|event| matches!(event, ClientEvent::Response(other, _) | ClientEvent::Failed(other, _) if *other == call))
         {
             Some(ClientEvent::Response(_, message)) => message.clone(),
             other => panic!("{other:?}\n{:#?}", self.seen),
@@ -265,7 +265,7 @@ impl PlugtestBench {
                 }
                 Down => {
                     let event = self.client.handle_datagram(self.now, SERVER, &octets).map(Event::into_owned);
-                    event.into_iter().for_each(|event| self.tell(event));
+                    event.into_iter().for_each(|event| self.record(event));
                 }
             }
         }
@@ -280,7 +280,7 @@ impl PlugtestBench {
             self.look();
         }
         while let Some(event) = self.client.poll_event() {
-            self.tell(event);
+            self.record(event);
         }
         while let Some(event) = self.server.poll_event() {
             self.serve(event);
@@ -292,11 +292,15 @@ impl PlugtestBench {
         self.watches.look(at, &mut self.server, &mut self.site, &mut self.statistics);
     }
 
-    fn tell(&mut self, event: Event<'static, CoapPeer>) {
+    fn record(&mut self, event: Event<'static, CoapPeer>) {
         match event {
-            Event::Response { call, message } => self.told.push(ClientEvent::Response(call, message)),
-            Event::Notification { call, message } => self.told.push(ClientEvent::Notification(call, message)),
-            Event::Failed { call, error } => self.told.push(ClientEvent::Failed(call, error)),
+            Event::Response { call, message } => {
+                self.client_events.push(ClientEvent::Response(call, message))
+            }
+            Event::Notification { call, message } => {
+                self.client_events.push(ClientEvent::Notification(call, message))
+            }
+            Event::Failed { call, error } => self.client_events.push(ClientEvent::Failed(call, error)),
             Event::Progress { .. } => {}
             other => panic!("{other:?}"),
         }

@@ -80,7 +80,7 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     {
         return Err(told.error("needs IP packets inside, and there are frames; take it out, or `tap`"));
     }
-    Ok(sizer.map(|sizer| network.tell(&sizer)))
+    Ok(sizer.map(|sizer| network.configure(&sizer)))
 }
 
 pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {

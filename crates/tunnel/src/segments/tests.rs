@@ -127,7 +127,7 @@ proptest! {
     fn any_packets_leave_it_bounded(
         packets in prop::collection::vec((any::<bool>(), any::<[u8; 2]>(), any::<u32>(), any::<u32>(), 0_usize..100, 0_usize..200), 0..300),
     ) {
-        let sizer = NetworkProperties::default().tell(&"adaptive".parse().unwrap());
+        let sizer = NetworkProperties::default().configure(&"adaptive".parse().unwrap());
         let mut segments = segments(sizer);
         for (number, (sends, host, sequence, acknowledgment, payload, cut)) in packets.into_iter().enumerate() {
             let now = Instant::from_millis(number as u64);

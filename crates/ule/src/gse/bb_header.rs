@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_of_gse_is_told() {
+    fn what_is_no_header_of_gse_is_reported() {
         let octets = MODULATORS[0].0;
         for bit in 0..80 {
             let mut damaged = octets;

@@ -207,10 +207,10 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> GseReceiver<'m, N, B> {
             count(&mut self.counters.restarted);
         }
         self.ignore(frag_id, true);
-        let told = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
+        let expected = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
         let expected = match self.total_length {
-            TotalLength::Checked => match told.filter(|&told| told >= data.len()) {
-                Some(told) => told,
+            TotalLength::Checked => match expected.filter(|&expected| expected >= data.len()) {
+                Some(expected) => expected,
                 None => return count(&mut self.counters.total_length_errors),
             },
             TotalLength::Ignored => self.slots.iter().map(GseSlot::capacity).max().unwrap_or(0),

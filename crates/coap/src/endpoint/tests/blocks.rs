@@ -278,7 +278,7 @@ fn large_uploads_of_many_peers_share_their_room() {
 /// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be mixed with those of the
 /// other.
 #[test]
-fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
+fn bodies_to_the_same_resource_at_the_same_time_are_distinguished() {
     let mut config = Config::default();
     config.timing.transmission.nstart = 4;
     let mut pair = EndpointPair::new(config, Config::default());

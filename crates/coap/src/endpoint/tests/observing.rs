@@ -77,13 +77,13 @@ fn notifications_that_were_overtaken_are_dropped() {
     let mut client = plain(Config::default());
     client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
     sent(&mut client, at(0));
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     let mut notify = |millis: u64, id: u8, observe: u32| {
         let message_type = if id == 0 { 0x61 } else { 0x51 };
         let observe = observe.to_be_bytes();
         let datagram = [&[message_type, 0x45, 0, id, 0, 0x63], &observe[1..], &[0xFF, id]].concat();
         let events = received(&mut client, at(millis), &datagram);
-        told.extend(events.iter().map(|event| match event {
+        delivered.extend(events.iter().map(|event| match event {
             Event::Notification { message, .. } => message.payload[0],
             other => panic!("{other:?}"),
         }));
@@ -101,7 +101,7 @@ fn notifications_that_were_overtaken_are_dropped() {
     // After 128 s every value is new.
     notify(128_070, 8, 4);
     notify(128_071, 9, 4);
-    assert_eq!(told, [0, 1, 4, 6, 7, 9]);
+    assert_eq!(delivered, [0, 1, 4, 6, 7, 9]);
 }
 
 /// Section 3.3.1: without a notification within Max-Age and some seconds, the client registers again.
@@ -192,8 +192,11 @@ fn errors_and_silence_end_observations() {
         newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
     assert_eq!(payloads, [&b"1"[..], b"2", b"6", b"14", b"30"]);
     let expected = Gone::Timeout { transmissions: 5 };
-    let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
-    assert!(matches!(told[..], [.., Event::ObserverGone { reason, .. }] if reason == expected), "{told:?}");
+    let events: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
+    assert!(
+        matches!(events[..], [.., Event::ObserverGone { reason, .. }] if reason == expected),
+        "{events:?}"
+    );
 }
 
 /// Section 4.5: "at least every 24 hours".
@@ -230,9 +233,9 @@ fn a_notification_in_blocks() {
     let next = "9".repeat(130);
     pair.server.notify(at(pair.millis), app.observers[0], &Response::content(next.as_bytes()), true).unwrap();
     events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
-    let told: Vec<_> =
+    let events: Vec<_> =
         events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
-    assert_eq!(states(&told), [app.celsius, &next]);
+    assert_eq!(states(&events), [app.celsius, &next]);
     assert_eq!(
         pair.log,
         [

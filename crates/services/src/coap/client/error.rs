@@ -20,7 +20,7 @@ pub enum ClientError {
         why: String,
     },
     /// No address has answered: reasons of all attempts, in order.
-    #[error("{}", told(.0))]
+    #[error("{}", describe(.0))]
     Failed(Vec<FailedAttempt>),
     /// The request cannot be sent at all.
     #[error("the request cannot be sent: {0}")]
@@ -140,7 +140,7 @@ impl AddressError {
     }
 }
 
-fn told(attempts: &[FailedAttempt]) -> String {
+fn describe(attempts: &[FailedAttempt]) -> String {
     let mut text = String::new();
     for (index, FailedAttempt { address, why }) in attempts.iter().enumerate() {
         // Writing to a string does not fail.

@@ -48,7 +48,7 @@ struct ClientExchange<'e> {
     /// Time of the first transmission of the request.
     sent_at: Instant,
     report: &'e mut TaskReport,
-    told: &'e mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    watch: &'e mut dyn FnMut(TaskProgress<'_>) -> Continuation,
     /// Latest ICMP error.
     icmp: Option<String>,
     /// Reason for the end of the stream.
@@ -71,11 +71,11 @@ pub(super) fn attempt(
     start: Instant,
     waiting: &mut Wait<'_>,
     report: &mut TaskReport,
-    told: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
     let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
     *report = TaskReport { attempts, resolved, address: Some(address), ..TaskReport::default() };
-    let result = try_one(task, address, start, waiting, report, told);
+    let result = try_one(task, address, start, waiting, report, watch);
     result.map_err(|stop| match stop {
         Stop::All(ClientError::TimeLimit { .. }) => {
             let transmissions = report.transmissions;
@@ -93,7 +93,7 @@ fn try_one(
     start: Instant,
     waiting: &mut Wait<'_>,
     report: &mut TaskReport,
-    told: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
     let mut carrier = ClientSocket::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
     let now = now();
@@ -112,7 +112,7 @@ fn try_one(
         start,
         sent_at: now,
         report,
-        told,
+        watch,
         icmp: None,
         closing: None,
         is_observed: false,
@@ -320,7 +320,7 @@ impl ClientExchange<'_> {
                 self.blocks.0 += u64::from(sent > sent_before);
                 self.blocks.1 += u64::from(received > received_before);
                 self.count_blocks(0);
-                (self.told)(TaskProgress::Progress { sent, received, total });
+                (self.watch)(TaskProgress::Progress { sent, received, total });
                 Ok(None)
             }
             Event::Failed { call, error } if call == self.call => match self.leaving.take() {
@@ -350,7 +350,7 @@ impl ClientExchange<'_> {
         if self.leaving.is_some() {
             return;
         }
-        if (self.told)(TaskProgress::Notification(message, self.report)) == Continuation::Stop {
+        if (self.watch)(TaskProgress::Notification(message, self.report)) == Continuation::Stop {
             self.leave(task, Ending::Stopped);
         }
     }

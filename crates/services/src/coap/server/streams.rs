@@ -41,7 +41,7 @@ const ACCEPTED: usize = 16;
 struct StreamConnection {
     stream: TcpStream,
     /// Time of the latest complete message, or of the acceptance.
-    heard: Instant,
+    last_message: Instant,
     /// True if its CSM has arrived.
     ready: bool,
     /// Time since which a message is incomplete.
@@ -125,7 +125,9 @@ impl ServerStreams {
             }
             while self.connections.len() - old.len() >= self.most {
                 let others = self.connections.iter().filter(|(number, _)| !old.contains(*number));
-                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.heard) else { break };
+                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.last_message) else {
+                    break;
+                };
                 old.push(*number);
                 statistics.displaced += 1;
             }
@@ -192,14 +194,14 @@ impl ServerStreams {
             connection.within.get_or_insert(now);
         } else {
             connection.within = None;
-            connection.heard = now;
+            connection.last_message = now;
         }
     }
 
     /// Records a complete message: the octets after it belong to another one.
     pub(super) fn message(&mut self, now: Instant, number: u64) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            (connection.heard, connection.within) = (now, None);
+            (connection.last_message, connection.within) = (now, None);
         }
     }
 
@@ -298,7 +300,7 @@ impl ServerStreams {
         let is_over =
             |since: Option<Instant>, patience: Duration| since.is_some_and(|at| at + patience <= now);
         let slow = |connection: &StreamConnection| {
-            is_over((!connection.ready).then_some(connection.heard), FIRST_MESSAGE)
+            is_over((!connection.ready).then_some(connection.last_message), FIRST_MESSAGE)
                 || is_over(connection.within, MESSAGE)
                 || is_over(connection.stalled, STALL)
         };
@@ -327,7 +329,7 @@ impl StreamConnection {
     fn new(stream: TcpStream, now: Instant) -> Self {
         Self {
             stream,
-            heard: now,
+            last_message: now,
             ready: false,
             within: None,
             unread: Vec::new(),
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_told() {
+    fn what_takes_too_long_is_reported() {
         let mut bench = TestStreams::new(9);
         let now = clock::now();
         let (_one, silent, _) = bench.connect(now);

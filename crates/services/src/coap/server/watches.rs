@@ -105,13 +105,13 @@ impl Watches {
                     Response::new(code::INTERNAL_SERVER_ERROR)
                 }
             };
-            let told = format_of(&response);
-            let response = match (watch.format, told) {
+            let format = format_of(&response);
+            let response = match (watch.format, format) {
                 // "If the server is unable to continue sending notifications in this format": section 4.2.
                 (Some(before), Some(now)) if before != now => Response::new(code::NOT_ACCEPTABLE),
                 _ => response,
             };
-            watch.format = watch.format.or(told);
+            watch.format = watch.format.or(format);
             statistics.notifications += 1;
             let sent = endpoint.notify(at.now, *observer, &response, confirmable);
             // A response without success ends it; the endpoint then removes its entry.

@@ -149,7 +149,7 @@ fn segments_have_a_control_that_knows_the_network() {
     let of = |keys: &[(&str, &str, &str)]| of_arguments(UDP, &[&[KEY], keys].concat());
     let network = NetworkProperties { frame: 80, most: 600, ..NetworkProperties::default() };
     let told = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
-    let expected = network.tell(&"tssa".parse().unwrap());
+    let expected = network.configure(&"tssa".parse().unwrap());
     assert_eq!(of(&told).unwrap().inside.segments, Some(expected));
     complains(of(&[("segments", "sizer", "tssa2")]), &["fixed:OCTETS", "adaptive"]);
     complains(of(&[("segments", "frame", "80")]), &["give `sizer`"]);

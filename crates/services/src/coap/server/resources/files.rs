@@ -102,7 +102,7 @@ impl FileResource {
                 let text = format!("a file of more than {} octets", self.most);
                 Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
             }
-            Err(why) => told(why),
+            Err(why) => refusal_response(why),
         }
     }
 
@@ -177,10 +177,10 @@ impl Resource for FileResource {
 
 /// Returns the response to an error of the system.
 fn refused(why: &std::io::Error) -> Response<'static> {
-    told(FileRefusal::from(why))
+    refusal_response(FileRefusal::from(why))
 }
 
-fn told(why: FileRefusal) -> Response<'static> {
+fn refusal_response(why: FileRefusal) -> Response<'static> {
     Response::new(match why {
         FileRefusal::Forbidden => code::FORBIDDEN,
         FileRefusal::Missing => code::NOT_FOUND,

@@ -31,9 +31,9 @@ const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/seg1", &[("ct", "0"), ("title", "A path of one segment")]),
     ("/seg1/seg2", &[("ct", "0"), ("title", "A path of two segments")]),
     ("/seg1/seg2/seg3", &[("ct", "0"), ("title", "A path of three segments")]),
-    ("/query", &[("ct", "0"), ("title", "Says what Uri-Query it was asked with")]),
+    ("/query", &[("ct", "0"), ("title", "Returns the Uri-Query of the request")]),
     ("/location-query", &[("title", "POST is answered with Location-Query")]),
-    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, as Accept says")]),
+    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, by Accept")]),
     ("/large", &[("ct", "0"), ("rt", "block"), ("sz", "1536"), ("title", "More than one block")]),
     ("/large-post", &[("rt", "block"), ("title", "POST is answered in upper case")]),
     ("/path", &[("ct", "40"), ("title", "Links to resources below")]),
@@ -231,11 +231,11 @@ fn reset(request: &Received<'_>) -> ResourceAnswer<'static> {
 }
 
 fn query(request: &Received<'_>) -> String {
-    let mut said = String::from("query:");
+    let mut text = String::from("query:");
     for argument in request.options.query() {
-        let _ = write!(said, "\n{}", String::from_utf8_lossy(argument));
+        let _ = write!(text, "\n{}", String::from_utf8_lossy(argument));
     }
-    said
+    text
 }
 
 fn multi_format(request: &Received<'_>) -> Response<'static> {

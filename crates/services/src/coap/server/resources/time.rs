@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_calendar_is_right() {
         // Output of `date -u -d @SECONDS`.
-        for (seconds, said) in [
+        for (seconds, expected) in [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_399, "2000-02-28 23:59:59 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),
@@ -102,7 +102,7 @@ mod tests {
             (4_107_542_400, "2100-03-01 00:00:00 UTC"),
             (1_709_164_800, "2024-02-29 00:00:00 UTC"),
         ] {
-            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), said);
+            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), expected);
         }
     }
 

@@ -19,8 +19,8 @@ impl FileResource {
             return Response::new(code::METHOD_NOT_ALLOWED);
         }
         let known = format::of_name(name.last());
-        let told = request.options.content_format();
-        if known.is_some() && told.is_some() && known != told {
+        let given = request.options.content_format();
+        if known.is_some() && given.is_some() && known != given {
             let text = format!("`{}` is of Content-Format {}", name.last(), known.unwrap_or_default());
             return Response::new(code::UNSUPPORTED_CONTENT_FORMAT).payload(text.into_bytes());
         }

@@ -40,7 +40,7 @@ fn each_method_has_its_code() {
 }
 
 #[test]
-fn locations_are_told() {
+fn locations_are_reported() {
     let mut tests = Tests::new();
     let created = asked(&mut tests, &Request::post("/test", &b"x"[..]));
     assert_eq!(values(&created, number::LOCATION_PATH), [b"location1", b"location2", b"location3"]);
@@ -57,8 +57,8 @@ fn locations_are_told() {
 #[test]
 fn queries_formats_and_cases() {
     let mut tests = Tests::new();
-    let said = asked(&mut tests, &get("/query?first=1&second=2"));
-    assert_eq!(&*said.payload, b"query:\nfirst=1\nsecond=2");
+    let answered = asked(&mut tests, &get("/query?first=1&second=2"));
+    assert_eq!(&*answered.payload, b"query:\nfirst=1\nsecond=2");
     for format in [TEXT, XML, JSON, CBOR] {
         let response = asked(&mut tests, &get("/multi-format").accept(format));
         assert_eq!(response.options.as_options().content_format(), Some(format));

@@ -37,7 +37,8 @@ impl Observed {
     }
 
     pub(super) fn link(&self, list: &mut LinkList) {
-        let title = if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; told by NON" };
+        let title =
+            if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; notifications are NON" };
         list.add(self.path, &[("ct", "0"), ("rt", "observe"), ("obs", ""), ("title", title)]);
     }
 
