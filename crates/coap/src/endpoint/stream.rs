@@ -117,7 +117,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Processes octets received from a stream: takes the next message from their front, and stores the octets of an
-    /// incomplete message, at most [`MessageLimits::max_stream_message`](crate::MessageLimits::max_stream_message).
+    /// incomplete message, at most [`Limits::max_stream_message`](crate::Limits::max_stream_message).
     ///
     /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
     pub fn handle_stream<'d>(
