@@ -5,7 +5,7 @@
 use core::fmt;
 
 use thinair_wire::coder::Refusal;
-use thinair_wire::header::coap::{Coap, CoapOption, Code, End, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOption, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 
 use crate::code::{self, MessageKind};
 use crate::option::{MAX_VALUE, OptionHead, Options};
@@ -139,14 +139,14 @@ pub(crate) fn split<'p>(
     rest: &'p [u8],
     mut each: impl FnMut(&CoapOption<'p>),
 ) -> Result<(Options<'p>, &'p [u8]), FormatError> {
-    let mut walk = thinair_wire::header::coap::Options::new(rest);
+    let mut walk = thinair_wire::header::coap::CoapOptions::new(rest);
     walk.by_ref().for_each(|option| each(&option));
     let options = Options::walked(rest.get(..walk.offset()).unwrap_or_default());
     match walk.end() {
-        Some(End::Payload(payload)) => Ok((options, payload)),
-        Some(End::NoPayload) | None => Ok((options, &[])),
-        Some(End::MarkerWithoutPayload) => Err(FormatError::MarkerWithoutPayload),
-        Some(End::Malformed { offset }) => Err(FormatError::Option { offset }),
+        Some(CoapOptionsEnd::Payload(payload)) => Ok((options, payload)),
+        Some(CoapOptionsEnd::NoPayload) | None => Ok((options, &[])),
+        Some(CoapOptionsEnd::MarkerWithoutPayload) => Err(FormatError::MarkerWithoutPayload),
+        Some(CoapOptionsEnd::Malformed { offset }) => Err(FormatError::Option { offset }),
     }
 }
 

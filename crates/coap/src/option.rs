@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use thinair_wire::coder::Writer;
-use thinair_wire::header::coap::{CoapOption, Options as Walk, option_header};
+use thinair_wire::header::coap::{CoapOption, CoapOptions as Walk, option_header};
 
 use crate::number;
 

@@ -1,4 +1,4 @@
-//! Every command of README.md and docs/tunnel.md is typed in, as it stands there, at hosts on which thinair never ran.
+//! Every command of README.md and the pages of docs/ is typed in, as it stands there, at hosts on which thinair never ran.
 //!
 //! The blocks below a heading belong together, and share two hosts and a folder: `field`, and `gateway` with the address that
 //! the pages give it. `thinair tunnel run` is started at one of them and stays until the end of the section; all else is typed
@@ -29,18 +29,17 @@ use host::{Host, soon};
 use page::{Block, Command, Section};
 use thinair_os::serial::Pty;
 
-const PAGES: [&str; 2] = ["README.md", "docs/tunnel.md"];
-
 #[test]
 fn every_command_of_the_pages_does_what_they_show() {
     if !thinair_os::privileges::is_root() {
         println!("skipped: hosts of their own for commands need root");
         return;
     }
-    let texts = PAGES.map(|page| fs::read_to_string(common::root().join(page)).unwrap());
+    let root = common::root();
     let mut sections = Vec::new();
-    for (page, text) in PAGES.into_iter().zip(&texts) {
-        sections.extend(page::sections(page, text).unwrap());
+    for page in [vec![root.join("README.md")], common::files(&root.join("docs"), ".md")].concat() {
+        let name = page.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        sections.extend(page::sections(&name, &fs::read_to_string(&page).unwrap()).unwrap());
     }
     let base = std::env::temp_dir().join(format!("thinair-commands-{}", std::process::id()));
     let _clean = Clean(base.clone());
@@ -120,7 +119,7 @@ impl Run<'_> {
         let folder = base.join("folder");
         fs::create_dir_all(&folder).unwrap();
         // What the pages take for granted: the repository, and a key file that an earlier section has made.
-        for name in ["captures", "contrib", "docs", "tests"] {
+        for name in ["captures", "contrib", "docs", "extras", "tests"] {
             std::os::unix::fs::symlink(common::root().join(name), folder.join(name)).unwrap();
         }
         let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
@@ -225,7 +224,7 @@ impl Run<'_> {
             }
             return;
         }
-        let serves = line.contains("serve") || line.contains("proxy");
+        let serves = [" serve ", " proxy "].iter().any(|verb| format!("{line} ").contains(verb));
         let watches = line.contains("--watch") || line.contains("link run") && !line.contains(" -- ");
         if serves || watches {
             let daemon = Daemon { shown: command.shown.clone(), child: gateway.start(line, &log), log };

@@ -1,13 +1,17 @@
 //! Commands, configurations and outputs of a page in Markdown, with the markers for tests that stand before their blocks.
 //!
-//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations are fenced as `toml`, outputs as
-//! `text`. In a command, ` # ` begins a comment; one that begins with `prints ` quotes a part of the output. In outputs, a
-//! number behind `~` may be another one. Markers are HTML comments, which stand on lines of their own before a block:
+//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations of tunnels are fenced as `toml`,
+//! outputs as `text` or `json`. A block without a language is a drawing. In a command, ` # ` begins a comment; one that begins
+//! with `prints ` quotes a part of the output. In outputs, a number behind `~` may be another one. Markers are HTML comments,
+//! which stand on lines of their own before a block:
 //!
-//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, or the output,
+//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, the configuration, or the output,
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
-//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints.
+//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints;
+//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `pages.rs` compares it.
+//!
+//! Blocks `text format` and `text example` of `docs/coap-profile.md` are compared by `formats_test.rs` of `thinair-rohc`.
 
 /// A command that a page shows.
 #[derive(Clone, Debug)]
@@ -35,7 +39,7 @@ pub(crate) enum Block {
 /// Blocks below one heading, which belong together.
 #[derive(Debug)]
 pub(crate) struct Section {
-    pub(crate) page: &'static str,
+    pub(crate) page: String,
     pub(crate) heading: String,
     pub(crate) blocks: Vec<Block>,
 }
@@ -58,9 +62,11 @@ enum Action {
 }
 
 /// Sections of a page that have commands or configurations; `Err` names the line of a marker or block that is wrong.
-pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, String> {
+pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<Section>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut sections = vec![Section { page, heading: String::new(), blocks: Vec::new() }];
+    let section_of =
+        |heading: &str| Section { page: page.to_owned(), heading: heading.to_owned(), blocks: Vec::new() };
+    let mut sections = vec![section_of("")];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -74,12 +80,14 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
             let inside = &lines[at + 1..at + 1 + end];
             at += end + 2;
             match kind {
-                "console" | "sh" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
+                "console" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
+                "toml" if is_excluded(&markers) => markers.clear(),
                 "toml" => section.blocks.push(Block::Toml(number, inside.join("\n") + "\n")),
-                "text" => output(page, number, inside, section, &mut markers)?,
-                // A doc test of its own.
-                "rust" => {}
-                _ => return Err(wrong("a block is console, toml, text or rust")),
+                "text" | "json" => output(page, number, inside, section, &mut markers)?,
+                // A drawing; and a doc test of its own.
+                "" | "rust" => {}
+                _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
+                _ => return Err(wrong("a block is console, toml, text, json, rust, or a drawing")),
             }
         } else if is_indented {
             let end =
@@ -90,8 +98,17 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
         } else {
             at += 1;
             if line.starts_with('#') {
-                let heading = line.trim_start_matches('#').trim().to_owned();
-                sections.push(Section { page, heading, blocks: Vec::new() });
+                sections.push(section_of(line.trim_start_matches('#').trim()));
+            }
+            if line.starts_with("<!-- made by `") {
+                let next = lines.get(at).copied().unwrap_or_default();
+                if next.starts_with("```text") {
+                    let end = lines[at + 1..].iter().position(|line| *line == "```");
+                    at += end.ok_or_else(|| wrong("no end"))? + 2;
+                } else if !next.starts_with('|') {
+                    return Err(wrong("no output and no table behind the marker"));
+                }
+                continue;
             }
             if line.starts_with("<!--") {
                 markers.push(marker(number, line).ok_or_else(|| wrong("no marker for tests, or no reason"))?);
@@ -110,6 +127,11 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
     }
     sections.retain(|section| !section.blocks.is_empty());
     Ok(sections)
+}
+
+/// Whether the one marker excludes the whole block.
+fn is_excluded(markers: &[Marker]) -> bool {
+    matches!(markers, [Marker { command: None, action: Action::Exclude(_), .. }])
 }
 
 /// A marker for tests.
@@ -195,11 +217,11 @@ fn output(
     section: &mut Section,
     markers: &mut Vec<Marker>,
 ) -> Result<(), String> {
-    let marker = markers.pop();
-    if matches!(marker, Some(Marker { command: None, action: Action::Exclude(_), .. })) {
+    if is_excluded(markers) {
+        markers.clear();
         return Ok(());
     }
-    let Some(Marker { command: Some(command), action: Action::Output, .. }) = marker else {
+    let Some(Marker { command: Some(command), action: Action::Output, .. }) = markers.pop() else {
         return Err(format!("{page}:{line}: an output needs a marker `printed by` before it"));
     };
     let commands = section.blocks.iter_mut().rev().filter_map(|block| match block {
