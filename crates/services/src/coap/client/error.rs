@@ -111,7 +111,7 @@ pub enum AddressError {
     Closed(Option<String>),
     /// The request was not acknowledged.
     #[error(
-        "no answer to {transmissions} transmissions of the request in {over:.1?}{}",
+        "no answer: the request was sent {transmissions} times over {over:.1?}{}",
         .icmp.as_ref().map_or_else(String::new, |icmp| format!(" ({icmp})"))
     )]
     NoAnswer {
