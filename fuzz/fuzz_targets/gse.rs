@@ -6,7 +6,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_ule::gse::{
-    Accept, BbHeader, DataField, Label, Packets, Put, ReUse, Receiver, Sending, Slot, TotalLength,
+    Accept, BbHeader, DataField, GsePackets, GseReceiver, GseSlot, Label, Put, ReUse, Sending, TotalLength,
 };
 use thinair_ule::{Npa, Type};
 
@@ -26,7 +26,8 @@ enum ArbitraryLabel {
 fuzz_target!(|input: Input<'_>| match input {
     Input::Fields { fields, ignore_total_length } => {
         let mut memory = [[0; 64], [0; 64]];
-        let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+        let mut receiver =
+            GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
         if ignore_total_length {
             receiver.set_total_length(TotalLength::Ignored);
         }
@@ -55,7 +56,7 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
     // A first fragment needs 14 octets.
     let mut sizes = sizes.iter().map(|size| usize::from(*size).max(14)).chain([255]).cycle();
     let mut memory = [0; 4_096];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let (mut delivered, mut number) = (0, 0);
     let mut waiting = pdus.iter();
     let mut under_way = None;
@@ -88,7 +89,7 @@ fn next<'a>(waiting: &mut std::slice::Iter<'_, Sent<'a>>) -> Option<Sending<'a>>
 }
 
 /// Every delivered PDU was sent.
-fn check(mut packets: Packets<'_, '_, '_, 1>, pdus: &[Sent<'_>]) -> usize {
+fn check(mut packets: GsePackets<'_, '_, '_, 1>, pdus: &[Sent<'_>]) -> usize {
     let mut count = 0;
     while let Some(pdu) = packets.next_pdu() {
         assert!(pdus.contains(&(pdu.label, pdu.type_field, pdu.octets)));

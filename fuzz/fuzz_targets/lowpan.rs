@@ -5,7 +5,8 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::{Flow, ROOM, Step};
 use thinair_lowpan::{
-    Compressed, Context, Contexts, LinkAddress, Links, Settings, UdpChecksum, compress, decompress,
+    CompressedPacket, Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress,
+    decompress,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -46,11 +47,11 @@ impl Link {
 
 fuzz_target!(|input: Input| {
     let contexts = input.contexts.iter().fold(Contexts::NONE, |all, (id, address, length)| {
-        let context = Context::new(*address, length % 129).expect("a prefix has 0 to 128 bits");
+        let context = LowpanContext::new(*address, length % 129).expect("a prefix has 0 to 128 bits");
         all.with(id % 16, context).expect("there are 16 contexts")
     });
     let udp_checksum = if input.elided { UdpChecksum::Elided } else { UdpChecksum::InLine };
-    let settings = Settings { contexts, udp_checksum };
+    let settings = LowpanSettings { contexts, udp_checksum };
     let links = Links { source: input.source.address(), destination: input.destination.address() };
     match input.content {
         Content::Frame { octets, room } => {
@@ -78,13 +79,13 @@ fuzz_target!(|input: Input| {
     }
 });
 
-fn comes_back(settings: &Settings, links: Links, packet: &[u8]) {
+fn comes_back(settings: &LowpanSettings, links: Links, packet: &[u8]) {
     let mut frame = vec![0; packet.len() + 1];
     let Ok(compressed) = compress(settings, links, packet, &mut frame) else {
         assert!(packet.len() < 40 || packet[0] >> 4 != 6, "only what is no IPv6 packet is refused");
         return;
     };
-    let Compressed { header_in, header_out, len } = compressed;
+    let CompressedPacket { header_in, header_out, len } = compressed;
     let mut back = vec![0; packet.len()];
     let done = decompress(settings, links, &frame[..len], &mut back).expect("it was compressed");
     assert_eq!(back[..done.len], *packet);

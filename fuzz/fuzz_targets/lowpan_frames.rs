@@ -9,10 +9,10 @@ use libfuzzer_sys::fuzz_target;
 use thinair_capture::{LinkType, mac_frame, zep_frame};
 use thinair_lowpan::forward::{FirstFragment, Forwarder, Route};
 use thinair_lowpan::fragment::{FragmentHeader, MAX_DATAGRAM};
-use thinair_lowpan::frame::Frame;
-use thinair_lowpan::reassembly::{Reassembler, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::stack::Stack;
-use thinair_lowpan::{LinkAddress, Links, Settings, UdpChecksum, fcs};
+use thinair_lowpan::frame::WpanFrame;
+use thinair_lowpan::reassembly::{FragmentOutcome, Reassembler, ReassemblySlot, TIMEOUT, WhenFull};
+use thinair_lowpan::stack::HeaderStack;
+use thinair_lowpan::{LinkAddress, Links, LowpanSettings, UdpChecksum, fcs};
 use thinair_wire::time::Instant;
 
 const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
@@ -37,9 +37,9 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let udp_checksum = if input.elided { UdpChecksum::Elided } else { UdpChecksum::InLine };
-    let settings = Settings { udp_checksum, ..Settings::default() };
+    let settings = LowpanSettings { udp_checksum, ..LowpanSettings::default() };
     let when_full = if input.replaces { WhenFull::ReplaceOldest } else { WhenFull::Refuse };
-    let slots = [(); 3].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
+    let slots = [(); 3].map(|()| ReassemblySlot::new(vec![0; MAX_DATAGRAM]));
     let mut reassembler = Reassembler::new(slots, TIMEOUT, when_full);
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let (mut scratch, mut out) = (vec![0; MAX_DATAGRAM], vec![0; MAX_DATAGRAM + 1]);
@@ -50,18 +50,18 @@ fuzz_target!(|input: Input| {
         reassembler.handle_timeout(now);
         forwarder.handle_timeout(now);
         captured(octets);
-        if let Ok(frame) = Frame::read(octets) {
+        if let Ok(frame) = WpanFrame::read(octets) {
             let mut again = vec![0; octets.len() + 8];
             let end = frame.write(&mut again).expect("there is room");
-            assert_eq!(Frame::read(&again[..end]), Ok(frame));
+            assert_eq!(WpanFrame::read(&again[..end]), Ok(frame));
         }
         let octets = [STARTS[usize::from(*start) % STARTS.len()], octets].concat();
-        let Ok(stack) = Stack::read(LINKS, &octets) else { continue };
+        let Ok(stack) = HeaderStack::read(LINKS, &octets) else { continue };
         let content = stack.content.octets();
         assert_eq!(&octets[stack.offset..], content);
         let header = stack.fragment.unwrap_or(FragmentHeader::first(128, 1));
         let received = reassembler.receive(now, &settings, stack.links, header, content);
-        if let Ok(Received::Complete(datagram)) = received {
+        if let Ok(FragmentOutcome::Complete(datagram)) = received {
             assert_eq!(datagram.octets.len(), usize::from(header.datagram_size));
         }
         let room = usize::from(input.room);

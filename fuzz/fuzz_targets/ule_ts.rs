@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use thinair_ule::psi::Finder;
 use thinair_ule::{
     AfterBadCrc, Concat, Demultiplexer, Encapsulator, EncapsulatorConfig, EtherType, Lenience, Npa,
-    NpaFilter, Packing, Payload, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu, Source, Synchronizer,
-    TsPacket,
+    NpaFilter, Packing, Payload, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu, SnduSource,
+    Synchronizer, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -123,7 +123,7 @@ impl Packet {
 #[derive(Default)]
 struct Waiting(VecDeque<(Option<Npa>, EtherType, Vec<u8>)>);
 
-impl Source for Waiting {
+impl SnduSource for Waiting {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let (npa, ether_type, pdu) = self.0.get(ahead)?;
         let sndu = Sndu::pdu(*ether_type, pdu);

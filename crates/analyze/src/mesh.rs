@@ -5,11 +5,13 @@
 use std::time::Duration;
 
 use thinair_capture::{MacFrame, Skip, Timestamp};
-use thinair_lowpan::frame::{Frame, FrameError, FrameType, Security};
-use thinair_lowpan::reassembly::{Kind, Reassembler, ReassemblyError, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::stack::{Content, Stack, StackError};
+use thinair_lowpan::frame::{AuxSecurityHeader, FrameType, WpanFrame, WpanFrameError};
+use thinair_lowpan::reassembly::{
+    DatagramKind, FragmentOutcome, Reassembler, ReassemblyError, ReassemblySlot, TIMEOUT, WhenFull,
+};
+use thinair_lowpan::stack::{HeaderStack, StackContent, StackError};
 use thinair_lowpan::{
-    Contexts, DecompressError, Settings, UdpChecksum, decompress, fcs, fragment::MAX_DATAGRAM,
+    Contexts, DecompressError, LowpanSettings, UdpChecksum, decompress, fcs, fragment::MAX_DATAGRAM,
 };
 use thinair_wire::time::Instant;
 
@@ -23,7 +25,7 @@ const ROOM: usize = 4_096;
 pub(crate) struct MeshReassembly {
     /// A capture contains the fragments of both directions and of all nodes. A packet with an elided checksum
     /// is accepted.
-    settings: Settings,
+    settings: LowpanSettings,
     reassembler: Reassembler<Vec<u8>, SLOTS>,
     packet: Vec<u8>,
     latest: Instant,
@@ -32,9 +34,9 @@ pub(crate) struct MeshReassembly {
 impl MeshReassembly {
     /// `contexts`: those of LOWPAN_IPHC in the captured network.
     pub(crate) fn new(contexts: Contexts) -> Self {
-        let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
+        let slots = [(); SLOTS].map(|()| ReassemblySlot::new(vec![0; MAX_DATAGRAM]));
         let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
-        let settings = Settings { contexts, udp_checksum: UdpChecksum::Elided };
+        let settings = LowpanSettings { contexts, udp_checksum: UdpChecksum::Elided };
         Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
     }
 
@@ -47,25 +49,25 @@ impl MeshReassembly {
         if captured.fcs.len() == fcs::LEN && captured.fcs != fcs::fcs(captured.octets) {
             return Err("wrong_fcs");
         }
-        let frame = Frame::read(captured.octets).map_err(|error| match error {
-            FrameError::Type { .. } => Skip::NotIp.name(),
-            FrameError::Malformed { .. } => MALFORMED,
-            FrameError::Security2003 => ENCRYPTED,
+        let frame = WpanFrame::read(captured.octets).map_err(|error| match error {
+            WpanFrameError::Type { .. } => Skip::NotIp.name(),
+            WpanFrameError::Malformed { .. } => MALFORMED,
+            WpanFrameError::Security2003 => ENCRYPTED,
         })?;
         if frame.frame_type != FrameType::Data {
             return Err(Skip::NotIp.name());
         }
-        if frame.security.is_some_and(Security::is_encrypted) {
+        if frame.security.is_some_and(AuxSecurityHeader::is_encrypted) {
             return Err(ENCRYPTED);
         }
-        let stack = Stack::read(frame.links(), frame.payload).map_err(|error| match error {
+        let stack = HeaderStack::read(frame.links(), frame.payload).map_err(|error| match error {
             StackError::Truncated { .. } => MALFORMED,
             StackError::Dispatch { .. } => Skip::NotIp.name(),
         })?;
         let Some(header) = stack.fragment else {
             return match stack.content {
-                Content::Rohc(_) | Content::Part(_) => Err(Skip::NotIp.name()),
-                Content::Ipv6(octets) => {
+                StackContent::Rohc(_) | StackContent::Part(_) => Err(Skip::NotIp.name()),
+                StackContent::Ipv6(octets) => {
                     let done = decompress(&self.settings, stack.links, octets, &mut self.packet);
                     let len = done.map_err(not_decompressed)?.len;
                     Ok(self.packet.get(..len).unwrap_or_default())
@@ -74,11 +76,13 @@ impl MeshReassembly {
         };
         let content = stack.content.octets();
         match self.reassembler.receive(self.latest, &self.settings, stack.links, header, content) {
-            Ok(Received::Complete(datagram)) => match datagram.kind {
-                Kind::Ipv6 => Ok(datagram.octets),
-                Kind::Rohc => Err(Skip::NotIp.name()),
+            Ok(FragmentOutcome::Complete(datagram)) => match datagram.kind {
+                DatagramKind::Ipv6 => Ok(datagram.octets),
+                DatagramKind::Rohc => Err(Skip::NotIp.name()),
             },
-            Ok(Received::Waiting | Received::Duplicate | Received::BegunAnew) => Err("fragment"),
+            Ok(FragmentOutcome::Waiting | FragmentOutcome::Duplicate | FragmentOutcome::BegunAnew) => {
+                Err("fragment")
+            }
             Err(ReassemblyError::Header(error)) => Err(not_decompressed(error)),
             Err(ReassemblyError::Malformed | ReassemblyError::TooLong { .. } | ReassemblyError::Full) => {
                 Err(MALFORMED)

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::rc::Rc;
 
 use thinair_capture::{Error, Reader};
-use thinair_lowpan::{Context, Contexts};
+use thinair_lowpan::{Contexts, LowpanContext};
 use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
@@ -242,7 +242,7 @@ fn contexts(prefixes: BTreeMap<[u8; 8], u64>) -> Contexts {
     for (id, (prefix, _)) in (0..).zip(prefixes.into_iter().take(MOST_CONTEXTS)) {
         let mut address = [0; 16];
         address[..8].copy_from_slice(&prefix);
-        let added = Context::new(address, PREFIX).and_then(|context| contexts.with(id, context));
+        let added = LowpanContext::new(address, PREFIX).and_then(|context| contexts.with(id, context));
         contexts = added.unwrap_or(contexts);
     }
     contexts

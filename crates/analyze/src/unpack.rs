@@ -176,12 +176,14 @@ mod tests {
     use super::*;
     use thinair_capture::Timestamp;
     use thinair_lowpan::fragment::Fragments;
-    use thinair_lowpan::frame::Frame;
+    use thinair_lowpan::frame::WpanFrame;
     use thinair_lowpan::{
-        Compressed, Context, LinkAddress, Links, Settings, UdpChecksum, compress, dispatch, fcs,
+        CompressedPacket, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, dispatch,
+        fcs,
     };
 
-    const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
+    const SETTINGS: LowpanSettings =
+        LowpanSettings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
 
     const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
@@ -195,19 +197,19 @@ mod tests {
         packet
     }
 
-    fn frames(compressed: &Compressed, octets: &[u8]) -> Vec<Vec<u8>> {
+    fn frames(compressed: &CompressedPacket, octets: &[u8]) -> Vec<Vec<u8>> {
         let fragments = Fragments::new(compressed, octets, 1, 100).unwrap();
         let frame = |fragment: thinair_lowpan::fragment::Fragment<'_>| {
             let (mut payload, mut out) = ([0; 127], vec![0; 127]);
             let end = fragment.write(&mut payload).unwrap();
-            let end = Frame::data(7, LINKS, 0, &payload[..end]).write(&mut out).unwrap();
+            let end = WpanFrame::data(7, LINKS, 0, &payload[..end]).write(&mut out).unwrap();
             out.truncate(end);
             out
         };
         fragments.map(frame).collect()
     }
 
-    fn sent(packet: &[u8], settings: &Settings) -> Vec<Vec<u8>> {
+    fn sent(packet: &[u8], settings: &LowpanSettings) -> Vec<Vec<u8>> {
         let mut out = vec![0; packet.len() + 1];
         let compressed = compress(settings, LINKS, packet, &mut out).unwrap();
         frames(&compressed, &out[..compressed.len])
@@ -246,14 +248,14 @@ mod tests {
     #[test]
     fn a_frame_without_a_packet_says_why() {
         let context =
-            Context::new([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 2], 128).unwrap();
+            LowpanContext::new([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 2], 128).unwrap();
         let mut other = packet(30);
         other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
-        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let global = LowpanContext::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
         let contexts = Contexts::NONE.with(0, context).unwrap().with(1, global).unwrap();
-        let with_context = sent(&other, &Settings { contexts, ..SETTINGS }).remove(0);
+        let with_context = sent(&other, &LowpanSettings { contexts, ..SETTINGS }).remove(0);
         let rohc = [&dispatch::ROHC[..], b"\x12\x34"].concat();
-        let rohc = frames(&Compressed::rohc(rohc.len()), &rohc).remove(0);
+        let rohc = frames(&CompressedPacket::rohc(rohc.len()), &rohc).remove(0);
         let acknowledgement = b"\x02\x00\x6a".to_vec();
         let encrypted = b"\x49\x98\x07\xcd\xab\x04\x03\x02\x01\x05\0\0\0\0\x7a\0\0\0\0".to_vec();
         let cut = b"\x41\x88\x07\xcd\xab\x04".to_vec();
@@ -309,9 +311,9 @@ mod tests {
     fn contexts_that_are_told_are_used() {
         let mut other = packet(30);
         other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
-        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let global = LowpanContext::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
         let contexts = Contexts::NONE.with(3, global).unwrap();
-        let frames = sent(&other, &Settings { contexts, ..SETTINGS });
+        let frames = sent(&other, &LowpanSettings { contexts, ..SETTINGS });
         let results = |contexts| results(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
         assert_eq!(results(contexts), [Ok(other)]);
         assert_eq!(results(Contexts::NONE), [Err("no_context")]);

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use clap::Args;
 use thinair_analyze::Unpack;
-use thinair_lowpan::{Context, Contexts};
+use thinair_lowpan::{Contexts, LowpanContext};
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PacketOptions {
@@ -14,7 +14,7 @@ pub(crate) struct PacketOptions {
     /// 6LoWPAN context of a captured IEEE 802.15.4 network: number and prefix, such as 0=2001:db8::/64; may
     /// be repeated
     #[arg(long, hide_short_help = true, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
-    lowpan_context: Vec<(u8, Context)>,
+    lowpan_context: Vec<(u8, LowpanContext)>,
 }
 
 impl PacketOptions {
@@ -32,12 +32,12 @@ impl PacketOptions {
 }
 
 /// Parses a 6LoWPAN context.
-fn context(text: &str) -> Result<(u8, Context), String> {
+fn context(text: &str) -> Result<(u8, LowpanContext), String> {
     let parts = || {
         let (id, prefix) = text.split_once('=')?;
         let (address, bits) = prefix.split_once('/')?;
         Some((id.parse().ok()?, address.parse::<Ipv6Addr>().ok()?, bits.parse().ok()?))
     };
     let (id, address, bits) = parts().ok_or("expected a number and a prefix, as in 0=2001:db8::/64")?;
-    Context::new(address.octets(), bits).map(|context| (id, context)).map_err(|error| error.to_string())
+    LowpanContext::new(address.octets(), bits).map(|context| (id, context)).map_err(|error| error.to_string())
 }

@@ -29,21 +29,21 @@ const BEFORE: u16 = 5_000;
 const PAYLOAD: &[u8; 23] = b"2026-01-01 12:00:00.000";
 
 #[library_benchmark]
-#[bench::one_peer(Server::ready(1))]
-#[bench::peers_1000(Server::ready(1_000))]
-fn exchange(server: &'static mut Server) {
+#[bench::one_peer(BenchServer::ready(1))]
+#[bench::peers_1000(BenchServer::ready(1_000))]
+fn exchange(server: &'static mut BenchServer) {
     server.exchange();
 }
 
 #[library_benchmark]
-#[bench::duplicates(Server::with_duplicates())]
-fn duplicate(server: &'static mut Server) {
+#[bench::duplicates(BenchServer::with_duplicates())]
+fn duplicate(server: &'static mut BenchServer) {
     server.receive();
 }
 
 #[library_benchmark]
-#[bench::one_peer(Server::ready(1))]
-fn bare_coap_lite(server: &'static mut Server) {
+#[bench::one_peer(BenchServer::ready(1))]
+fn bare_coap_lite(server: &'static mut BenchServer) {
     server.coap_lite();
 }
 
@@ -62,13 +62,13 @@ fn instructions_alone() -> LibraryBenchmarkConfig {
     config
 }
 
-struct Server {
+struct BenchServer {
     endpoint: Endpoint<SocketAddr>,
     requests: Vec<(SocketAddr, Vec<u8>)>,
     buffer: Vec<u8>,
 }
 
-impl Server {
+impl BenchServer {
     /// Leaks the server, so that the measurement does not free it.
     fn ready(peers: u16) -> &'static mut Self {
         let mut random = 0_u64;

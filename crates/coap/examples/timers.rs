@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let lost: Option<Vec<u8>> =
         pattern.chars().map(|digit| digit.to_digit(10).and_then(|digit| digit.try_into().ok())).collect();
     let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
-        eprintln!("{pattern:?} is no pattern of losses: a digit for each message, as in {PATTERN}");
+        eprintln!("{pattern:?} is not a pattern of losses: use a digit for each message, as in {PATTERN}");
         return ExitCode::FAILURE;
     };
     print!("{}", table(&lost));

@@ -73,7 +73,7 @@ pub const ABORT: Code = Code::new(7, 5);
 
 /// Kind of message by its code. RFC 7252, section 3; RFC 8323, section 5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// 0.00.
     Empty,
     /// Class 0.
@@ -88,11 +88,12 @@ pub enum Kind {
 
 /// Returns the kind of message of a code.
 #[inline]
-pub const fn kind(code: Code) -> Kind {
-    use Kind::{Request, Reserved, Response, Signal};
-    const CLASSES: [Kind; 8] = [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal];
+pub const fn kind(code: Code) -> MessageKind {
+    use MessageKind::{Request, Reserved, Response, Signal};
+    const CLASSES: [MessageKind; 8] =
+        [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal];
     match code {
-        Code::EMPTY => Kind::Empty,
+        Code::EMPTY => MessageKind::Empty,
         _ => CLASSES[code.class() as usize & 7],
     }
 }
@@ -111,9 +112,9 @@ mod tests {
     #[test]
     fn each_class_is_of_one_kind() {
         let kinds = [0, 1, 2, 3, 4, 5, 6, 7].map(|class| kind(Code::new(class, 1)));
-        use Kind::{Request, Reserved, Response, Signal};
+        use MessageKind::{Request, Reserved, Response, Signal};
         assert_eq!(kinds, [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal]);
-        assert_eq!(kind(Code::EMPTY), Kind::Empty);
-        assert_eq!(kind(Code::new(5, 0)), Kind::Response);
+        assert_eq!(kind(Code::EMPTY), MessageKind::Empty);
+        assert_eq!(kind(Code::new(5, 0)), MessageKind::Response);
     }
 }

@@ -267,10 +267,7 @@ pub struct UnknownAlgorithm;
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no congestion control has that name; there are rfc7252, rfc6298, cocoa, fasor and fasor-quick"
-        )
+        write!(f, "unknown congestion control; use rfc7252, rfc6298, cocoa, fasor or fasor-quick")
     }
 }
 

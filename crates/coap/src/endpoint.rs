@@ -29,11 +29,11 @@ use thinair_wire::time::Instant;
 use crate::config::Config;
 use crate::congestion::nanos;
 use crate::event::Event;
-use crate::ring::{OctetRing, Span};
-use crate::table::{Key, Order, Slab};
+use crate::ring::{OctetRing, OctetSpan};
+use crate::table::{Order, Slab, SlotKey};
 use crate::token::Token;
 
-use bodies::{Bodies, Transfer, Way};
+use bodies::{Bodies, BodyDirection, Transfer};
 use client::Call;
 use flight::Flight;
 use observers::Observer;
@@ -41,7 +41,7 @@ use peer::Peers;
 
 pub use peer::PeerStatus;
 use remembered::Remembered;
-use server::Pending;
+use server::PendingRequest;
 
 /// CoAP endpoint, client and server at the same time, for many peers.
 ///
@@ -68,21 +68,21 @@ pub struct Endpoint<P> {
     remembered: Remembered,
     /// Replies as sent.
     octets: OctetRing,
-    outgoing: VecDeque<Outgoing>,
+    outgoing: VecDeque<QueuedSend>,
     flights: Slab<Flight>,
     /// Flights by peer and Message ID.
-    by_message: BTreeMap<(Key, u16), Key>,
-    requests: Slab<Pending>,
+    by_message: BTreeMap<(SlotKey, u16), SlotKey>,
+    requests: Slab<PendingRequest>,
     /// Requests that have not been acknowledged, the oldest first.
     unacknowledged: Order,
     calls: Slab<Call>,
     /// The latest Request-Tag.
     request_tag: u32,
     /// Calls by peer and Token.
-    by_token: BTreeMap<(Key, Token), Key>,
+    by_token: BTreeMap<(SlotKey, Token), SlotKey>,
     observers: Slab<Observer>,
     /// Observers by peer and Token.
-    by_observer: BTreeMap<(Key, Token), Key>,
+    by_observer: BTreeMap<(SlotKey, Token), SlotKey>,
     bodies: Bodies,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
@@ -93,28 +93,28 @@ pub struct Endpoint<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timed {
     /// A message is retransmitted, or given up.
-    Flight(Key),
+    Flight(SlotKey),
     /// A response is missing, or an observation is to be renewed.
-    Call(Key),
+    Call(SlotKey),
     /// A block-wise transfer has paused for too long.
-    Body(Way, Transfer),
+    Body(BodyDirection, Transfer),
     /// A Ping over a stream was not answered.
-    Stream(Key),
+    Stream(SlotKey),
     /// A peer may be notified again.
-    Pace(Key),
+    Pace(SlotKey),
 }
 
 /// Octets that wait to be sent.
 #[derive(Clone, Copy, Debug)]
-enum Outgoing {
+enum QueuedSend {
     /// A reply.
-    Octets(Key, Span),
+    Octets(SlotKey, OctetSpan),
     /// An Empty message.
-    Empty(Key, Type, u16),
+    Empty(SlotKey, Type, u16),
     /// A message that may have to be retransmitted.
-    Flight(Key),
+    Flight(SlotKey),
     /// Octets of a stream.
-    Stream(Key),
+    Stream(SlotKey),
 }
 
 /// A datagram, or some octets of a stream, to send.
@@ -203,19 +203,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
         while let Some(outgoing) = self.outgoing.pop_front() {
             let (peer, len) = match outgoing {
-                Outgoing::Octets(peer, span) => {
+                QueuedSend::Octets(peer, span) => {
                     (peer, self.octets.get(span).and_then(|octets| copy(out, octets)))
                 }
-                Outgoing::Empty(peer, message_type, message_id) => {
+                QueuedSend::Empty(peer, message_type, message_id) => {
                     let message = Coap { message_type, code: Code::EMPTY, message_id, token: &[], rest: &[] };
                     (peer, message.write(out, 0).ok())
                 }
-                Outgoing::Flight(key) => match self.flights.get(key) {
+                QueuedSend::Flight(key) => match self.flights.get(key) {
                     Some(flight) => (flight.peer, copy(out, &flight.octets)),
                     // Acknowledged or cancelled in the meantime.
                     None => continue,
                 },
-                Outgoing::Stream(key) => match self.poll_stream(key, out) {
+                QueuedSend::Stream(key) => match self.poll_stream(key, out) {
                     Some(len) => (key, Some(len)),
                     None => continue,
                 },
@@ -265,8 +265,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             match timed {
                 Timed::Flight(key) => self.flight_timeout(now, key),
                 Timed::Call(key) => self.call_timeout(now, key),
-                Timed::Body(way, transfer) => {
-                    self.drop_body(way, transfer);
+                Timed::Body(direction, transfer) => {
+                    self.drop_body(direction, transfer);
                 }
                 Timed::Stream(key) => self.stream_timeout(key),
                 Timed::Pace(key) => self.pace_timeout(now, key),
@@ -280,7 +280,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Queues a reply, if there is room.
     #[inline]
-    fn reply(&mut self, outgoing: Outgoing) {
+    fn reply(&mut self, outgoing: QueuedSend) {
         if self.outgoing.len() < self.config.limits.max_replies {
             self.outgoing.push_back(outgoing);
         } else {

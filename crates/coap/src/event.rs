@@ -5,19 +5,19 @@ use core::time::Duration;
 
 use crate::code::Code;
 use crate::request::Received;
-use crate::table::Key;
+use crate::table::SlotKey;
 
 /// Identifies a request of a peer that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub(crate) Key);
+pub struct RequestId(pub(crate) SlotKey);
 
 /// Identifies a request to a peer that waits for its response, or for notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub(crate) Key);
+pub struct CallId(pub(crate) SlotKey);
 
 /// Identifies a peer that observes a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObserverId(pub(crate) Key);
+pub struct ObserverId(pub(crate) SlotKey);
 
 /// Observe option of a request. RFC 7641, section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,15 +175,18 @@ impl fmt::Display for CallError {
             Self::NoResponse => write!(f, "no response"),
             Self::Reset => write!(f, "the peer has rejected the request (RST)"),
             Self::TooLarge { limit } => {
-                write!(f, "the response has more than {limit} octets, which is the limit")
+                write!(f, "the response exceeds the limit of {limit} octets")
             }
             Self::MessageTooLarge { limit } => {
-                write!(f, "the peer takes no message of more than {limit} octets")
+                write!(f, "the peer accepts no message of more than {limit} octets")
             }
-            Self::Changed => write!(f, "the representation has changed again and again while it was fetched"),
-            Self::BadBlock => write!(f, "the server's blocks do not follow each other"),
+            Self::Changed => write!(f, "the representation changed repeatedly while it was fetched"),
+            Self::BadBlock => write!(
+                f,
+                "the server sent an invalid block: out of order, of another size, or without an end"
+            ),
             Self::BadOption { number } => {
-                write!(f, "the response has option {number}, which is critical and not known")
+                write!(f, "the response has the unknown critical option {number}")
             }
             Self::Cancelled => write!(f, "cancelled"),
             Self::Closed => write!(f, "the stream has ended"),
@@ -223,7 +226,7 @@ impl fmt::Display for RequestError {
             Self::TooManyFlights => write!(f, "too many messages wait for their acknowledgement"),
             Self::TooManyPeers => write!(f, "too many peers are busy"),
             Self::NotAMethod(code) => write!(f, "{code} is not a method"),
-            Self::Option => write!(f, "an option has more octets than can be said"),
+            Self::Option => write!(f, "an option value is too long to encode"),
             Self::TooLarge { limit } => write!(f, "options and one block have more than {limit} octets"),
             Self::Closed => write!(f, "the stream has ended"),
         }
@@ -249,7 +252,7 @@ pub enum RespondError {
 impl fmt::Display for RespondError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gone => write!(f, "it was answered already, or its peer is gone"),
+            Self::Gone => write!(f, "the request was answered already, or its peer is gone"),
             Self::NotAResponse(code) => write!(f, "{code} is not a Response Code"),
             Self::Option => write!(f, "the options do not fit into a message"),
             Self::TooManyFlights => write!(f, "too many messages wait for their acknowledgement"),
@@ -318,13 +321,15 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token => write!(f, "a Token of more than 8 octets"),
-            Self::Format => write!(f, "a message that cannot be read"),
-            Self::TooLarge { length, limit } => write!(f, "a message of {length} octets, {limit} are taken"),
+            Self::Format => write!(f, "malformed message"),
+            Self::TooLarge { length, limit } => {
+                write!(f, "a message of {length} octets exceeds the limit of {limit}")
+            }
             Self::NoCsm => write!(f, "the first message is not a CSM"),
             Self::BadOption { number } => {
-                write!(f, "a signal with option {number}, which is critical and not known")
+                write!(f, "a signal with the unknown critical option {number}")
             }
-            Self::Backlog => write!(f, "the other side does not read what is owed to it"),
+            Self::Backlog => write!(f, "the other side does not read its messages"),
         }
     }
 }

@@ -26,7 +26,7 @@ pub const WELL_KNOWN_CORE: &str = "/.well-known/core";
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link<'a> {
+pub struct WebLink<'a> {
     /// Target: the text between the angle brackets.
     pub target: &'a str,
     attributes: &'a str,
@@ -42,14 +42,14 @@ pub struct LinkError {
 
 impl core::fmt::Display for LinkError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "no link {} octets into the list", self.offset)
+        write!(f, "malformed link {} octets into the list", self.offset)
     }
 }
 
 impl core::error::Error for LinkError {}
 
 /// Iterates over the links of a list, up to the first malformed one.
-pub fn links(text: &str) -> impl Iterator<Item = Result<Link<'_>, LinkError>> {
+pub fn links(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, LinkError>> {
     let mut at = 0;
     let mut broken = false;
     core::iter::from_fn(move || {
@@ -66,7 +66,7 @@ pub fn links(text: &str) -> impl Iterator<Item = Result<Link<'_>, LinkError>> {
 }
 
 /// Returns the link at the start of `text`, and the start of the next one.
-fn read_link(text: &str) -> Option<(Link<'_>, usize)> {
+fn read_link(text: &str) -> Option<(WebLink<'_>, usize)> {
     let inner = text.strip_prefix('<')?;
     let target = inner.get(..inner.find('>')?)?;
     let front = target.len() + 2;
@@ -75,7 +75,7 @@ fn read_link(text: &str) -> Option<(Link<'_>, usize)> {
     if !(attributes.trim().is_empty() || attributes.trim_start().starts_with(';')) {
         return None;
     }
-    let link = Link { target, attributes, text: text.get(..end)? };
+    let link = WebLink { target, attributes, text: text.get(..end)? };
     // The comma.
     let next = if end < text.len() { end + 1 } else { end };
     Some((link, next))
@@ -96,7 +96,7 @@ fn end_of(text: &str, mark: char) -> Option<usize> {
     (!quoted).then_some(text.len())
 }
 
-impl<'a> Link<'a> {
+impl<'a> WebLink<'a> {
     /// Iterates over attributes: name and value, without quotes; the value is empty if there is none. Escapes are not
     /// decoded.
     pub fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_is_told() {
+    fn what_is_no_link_is_reported() {
         for (text, offset) in [("x", 0), ("</a>,b", 5), ("</a", 0), ("</a>x", 0), (r#"</a>;t="x"#, 0)] {
             let last = links(text).last();
             assert_eq!(last, Some(Err(LinkError { offset })), "{text}");

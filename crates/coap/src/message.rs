@@ -7,8 +7,8 @@ use core::fmt;
 use thinair_wire::coder::Refusal;
 use thinair_wire::header::coap::{Coap, CoapOption, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 
-use crate::code::{self, Kind};
-use crate::option::{Head, MAX_VALUE, Options};
+use crate::code::{self, MessageKind};
+use crate::option::{MAX_VALUE, OptionHead, Options};
 use crate::token::Token;
 
 /// Largest message that any peer has to accept, in octets. RFC 7252, section 4.6.
@@ -66,10 +66,10 @@ impl fmt::Display for FormatError {
         match self {
             Self::NotCoap => write!(f, "not a CoAP message: shorter than 4 octets, or not version 1"),
             Self::Token => write!(f, "the Token is longer than 8 octets, or than the message"),
-            Self::NotEmpty => write!(f, "an Empty message with octets behind its header"),
+            Self::NotEmpty => write!(f, "an Empty message with octets after its header"),
             Self::Code(code) => write!(f, "code {code} is reserved"),
             Self::Option { offset } => {
-                write!(f, "the option {offset} octets into the options cannot be read")
+                write!(f, "the option {offset} octets into the options is malformed")
             }
             Self::MarkerWithoutPayload => write!(f, "a Payload Marker without a payload"),
         }
@@ -95,9 +95,11 @@ impl<'p> Message<'p> {
         let header_only = Some((header.message_type, header.message_id));
         let refused = |error| Unreadable { error, header: header_only };
         match code::kind(header.code) {
-            Kind::Empty if datagram.len() > Coap::LEN => return Err(refused(FormatError::NotEmpty)),
-            Kind::Reserved | Kind::Signal => return Err(refused(FormatError::Code(header.code))),
-            Kind::Empty | Kind::Request | Kind::Response => {}
+            MessageKind::Empty if datagram.len() > Coap::LEN => return Err(refused(FormatError::NotEmpty)),
+            MessageKind::Reserved | MessageKind::Signal => {
+                return Err(refused(FormatError::Code(header.code)));
+            }
+            MessageKind::Empty | MessageKind::Request | MessageKind::Response => {}
         }
         let (options, payload) = split(header.rest, |option| each(header.code, option)).map_err(refused)?;
         Ok(Self {
@@ -173,7 +175,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::NoRoom => write!(f, "the buffer is shorter than the message"),
             Self::OutOfOrder { number, behind } => {
-                write!(f, "option {number} cannot stand behind option {behind}")
+                write!(f, "option {number} must not follow option {behind}")
             }
             Self::TooLong { number } => {
                 write!(f, "the value of option {number} has more than {MAX_VALUE} octets")
@@ -231,7 +233,7 @@ impl<'b> Builder<'b> {
             return Err(BuildError::TooLong { number });
         }
         let before = self.at;
-        let head = Head::new(delta, value.len());
+        let head = OptionHead::new(delta, value.len());
         if let Err(error) = self.copy(head.octets()).and_then(|()| self.copy(value)) {
             self.at = before;
             return Err(error);

@@ -115,7 +115,7 @@ mod tests {
 
     /// RFC 7252, table 4, and the tables of RFC 7641, 7959, 7967 and 9175: columns C and N.
     #[test]
-    fn numbers_say_what_the_tables_say() {
+    fn numbers_have_the_properties_of_the_tables() {
         let critical = [
             IF_MATCH,
             URI_HOST,

@@ -145,13 +145,13 @@ const INLINE: usize = 46;
 /// Options to send; sorted by number, whatever the order of insertion.
 #[derive(Clone)]
 pub struct OptionList {
-    octets: Octets,
+    octets: OptionOctets,
     last: u16,
     refused: bool,
 }
 
 #[derive(Clone)]
-enum Octets {
+enum OptionOctets {
     Inline { len: u8, octets: [u8; INLINE] },
     Heap(Vec<u8>),
 }
@@ -167,7 +167,7 @@ impl OptionList {
     /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
-        Self { octets: Octets::Inline { len: 0, octets: [0; INLINE] }, last: 0, refused: false }
+        Self { octets: OptionOctets::Inline { len: 0, octets: [0; INLINE] }, last: 0, refused: false }
     }
 
     /// Copies received options.
@@ -182,8 +182,8 @@ impl OptionList {
     #[inline]
     pub fn octets(&self) -> &[u8] {
         match &self.octets {
-            Octets::Inline { len, octets } => octets.get(..usize::from(*len)).unwrap_or_default(),
-            Octets::Heap(octets) => octets,
+            OptionOctets::Inline { len, octets } => octets.get(..usize::from(*len)).unwrap_or_default(),
+            OptionOctets::Heap(octets) => octets,
         }
     }
 
@@ -230,12 +230,12 @@ impl OptionList {
                 other => break (at, other),
             }
         };
-        let head = Head::new(number - previous, value.len());
+        let head = OptionHead::new(number - previous, value.len());
         let (cut, behind) = next.map_or((0, None), |next| {
-            let head = Head::new(next.number - number, next.value.len());
+            let head = OptionHead::new(next.number - number, next.value.len());
             (next.octets.len() - next.value.len(), Some(head))
         });
-        let behind = behind.as_ref().map_or(&[][..], Head::octets);
+        let behind = behind.as_ref().map_or(&[][..], OptionHead::octets);
         self.splice(at, cut, &[head.octets(), value, behind]);
     }
 
@@ -263,7 +263,7 @@ impl OptionList {
     fn append(&mut self, delta: u16, value: &[u8]) {
         let end = self.octets().len();
         // Most options have a header of one octet.
-        if let Octets::Inline { len, octets } = &mut self.octets
+        if let OptionOctets::Inline { len, octets } = &mut self.octets
             && delta < 13
             && value.len() < 13
             && let Some([head, place @ ..]) = octets.get_mut(end..end + 1 + value.len())
@@ -273,14 +273,14 @@ impl OptionList {
             *len += 1 + value.len() as u8;
             return;
         }
-        self.splice(end, 0, &[Head::new(delta, value.len()).octets(), value]);
+        self.splice(end, 0, &[OptionHead::new(delta, value.len()).octets(), value]);
     }
 
     fn splice(&mut self, at: usize, cut: usize, parts: &[&[u8]]) {
         let more: usize = parts.iter().map(|part| part.len()).sum();
         let len = self.octets().len();
         match &mut self.octets {
-            Octets::Inline { len: short, octets } if len - cut + more <= INLINE => {
+            OptionOctets::Inline { len: short, octets } if len - cut + more <= INLINE => {
                 octets.copy_within(at + cut..len, at + more);
                 let mut at = at;
                 for part in parts {
@@ -289,13 +289,13 @@ impl OptionList {
                 }
                 *short = (len - cut + more) as u8;
             }
-            Octets::Inline { .. } => {
+            OptionOctets::Inline { .. } => {
                 let mut octets = Vec::with_capacity(len + more);
                 octets.extend_from_slice(self.octets());
                 octets.splice(at..at + cut, parts.concat());
-                self.octets = Octets::Heap(octets);
+                self.octets = OptionOctets::Heap(octets);
             }
-            Octets::Heap(octets) => {
+            OptionOctets::Heap(octets) => {
                 octets.splice(at..at + cut, parts.iter().flat_map(|part| part.iter().copied()));
             }
         }
@@ -324,12 +324,12 @@ fn list(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
 
 /// Option Delta and Option Length.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct OptionHead {
     octets: [u8; 5],
     len: u8,
 }
 
-impl Head {
+impl OptionHead {
     /// Encodes the header; `length` is at most [`MAX_VALUE`], more is encoded as 0.
     #[inline]
     pub(crate) fn new(delta: u16, length: usize) -> Self {
@@ -401,7 +401,7 @@ mod tests {
 
     /// RFC 7252, section 5.10.8.
     #[test]
-    fn preconditions_say_when_a_request_may_be_done() {
+    fn preconditions_decide_if_a_request_is_allowed() {
         let with = |options: &[(u16, &[u8])]| {
             let mut list = OptionList::new();
             options.iter().for_each(|(number, value)| list.push(*number, value));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_left_out_and_told() {
+    fn what_cannot_be_encoded_is_left_out_and_reported() {
         let mut list = OptionList::new();
         list.push(number::URI_PATH, &[b'a'; MAX_VALUE + 1]);
         assert!(list.is_incomplete() && list.octets().is_empty());

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// Position of octets in the ring. Overwritten octets are not found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct OctetSpan {
     /// Octets written before them, since the beginning.
     at: u64,
     start: u32,
@@ -41,7 +41,7 @@ impl OctetRing {
         &mut self,
         most: usize,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) -> Option<Span> {
+    ) -> Option<OctetSpan> {
         if most > self.size {
             return None;
         }
@@ -57,12 +57,12 @@ impl OctetRing {
         // A `write` that fails may have written all of the room.
         let taken = len.unwrap_or(most).min(most);
         (self.written, self.next) = (at + taken as u64, start + taken);
-        Some(Span { at, start: start as u32, len: len? as u32 })
+        Some(OctetSpan { at, start: start as u32, len: len? as u32 })
     }
 
     /// Returns the octets, unless they were overwritten.
     #[inline]
-    pub(crate) fn get(&self, span: Span) -> Option<&[u8]> {
+    pub(crate) fn get(&self, span: OctetSpan) -> Option<&[u8]> {
         if self.octets.is_empty() || span.at + (self.size as u64) < self.written {
             return None;
         }
@@ -77,7 +77,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn push(ring: &mut OctetRing, octets: &[u8], spare: usize) -> Option<Span> {
+    fn push(ring: &mut OctetRing, octets: &[u8], spare: usize) -> Option<OctetSpan> {
         ring.push(octets.len() + spare, |room| {
             room[..octets.len()].copy_from_slice(octets);
             Some(octets.len())

@@ -27,7 +27,7 @@ pub mod signal {
 
 /// A message in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<'p> {
+pub struct StreamMessage<'p> {
     /// Code.
     pub code: Code,
     /// Token.
@@ -40,7 +40,7 @@ pub struct Frame<'p> {
 
 /// Header before the Token, with the length of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameHeader {
+pub struct StreamMessageHeader {
     /// Octets before the Token, 2 to 6.
     pub header: usize,
     /// Octets of the Token.
@@ -49,7 +49,7 @@ pub struct FrameHeader {
     pub rest: usize,
 }
 
-impl FrameHeader {
+impl StreamMessageHeader {
     /// Reads the header of the message at the start of `octets`. `None` if it is incomplete.
     pub fn read(octets: &[u8]) -> Result<Option<Self>, StreamError> {
         let Some(first) = octets.first() else { return Ok(None) };
@@ -80,7 +80,7 @@ impl FrameHeader {
     }
 }
 
-impl<'p> Frame<'p> {
+impl<'p> StreamMessage<'p> {
     /// Reads the message at the start of `octets`, and returns it with its number of octets. `None` if it is incomplete.
     pub fn read(octets: &'p [u8]) -> Result<Option<(Self, usize)>, StreamError> {
         Self::read_with(octets, |_, _| {})
@@ -91,7 +91,7 @@ impl<'p> Frame<'p> {
         octets: &'p [u8],
         mut each: impl FnMut(Code, &CoapOption<'p>),
     ) -> Result<Option<(Self, usize)>, StreamError> {
-        let Some(header) = FrameHeader::read(octets)? else { return Ok(None) };
+        let Some(header) = StreamMessageHeader::read(octets)? else { return Ok(None) };
         let Some(message) = octets.get(..header.len()) else { return Ok(None) };
         let (front, rest) = message.split_at(header.header + header.token);
         let token = Token::new(front.get(header.header..).unwrap_or_default()).unwrap_or_default();
@@ -157,7 +157,7 @@ mod tests {
     /// encoded as shown in Figure 6": 01 43 7f.
     #[test]
     fn figure_6_a_message_without_options() {
-        let (frame, len) = Frame::read(b"\x01\x43\x7f").unwrap().unwrap();
+        let (frame, len) = StreamMessage::read(b"\x01\x43\x7f").unwrap().unwrap();
         assert_eq!((frame.code, frame.token.octets(), len), (code::VALID, &[0x7F][..], 3));
         let mut out = [0; 3];
         assert_eq!(frame.write(&mut out), Ok(3));
@@ -177,10 +177,10 @@ mod tests {
         ] {
             let (octets, len) = header(rest, Code::CONTENT, &Token::EMPTY);
             assert_eq!(&octets[..len], expected);
-            let read = FrameHeader::read(expected).unwrap().unwrap();
+            let read = StreamMessageHeader::read(expected).unwrap().unwrap();
             assert_eq!((read.header, read.token, read.rest), (len, 0, rest));
         }
-        assert_eq!(FrameHeader::read(b"\x09"), Err(StreamError::Token));
+        assert_eq!(StreamMessageHeader::read(b"\x09"), Err(StreamError::Token));
     }
 
     proptest! {
@@ -193,7 +193,7 @@ mod tests {
             let mut list = OptionList::new();
             options.iter().for_each(|(number, value)| list.push(*number, value));
             list.push_uint(number::MAX_AGE, 5);
-            let frame = Frame {
+            let frame = StreamMessage {
                 code: Code::POST,
                 token: Token::new(&token).unwrap(),
                 options: list.as_options(),
@@ -201,10 +201,10 @@ mod tests {
             };
             let mut out = [0; 1_000];
             let len = frame.write(&mut out).unwrap();
-            prop_assert_eq!(Frame::read(&out[..len]), Ok(Some((frame.clone(), len))));
-            prop_assert_eq!(Frame::read(&out), Ok(Some((frame, len))));
+            prop_assert_eq!(StreamMessage::read(&out[..len]), Ok(Some((frame.clone(), len))));
+            prop_assert_eq!(StreamMessage::read(&out), Ok(Some((frame, len))));
             for cut in 0..len {
-                prop_assert_eq!(Frame::read(&out[..cut]), Ok(None));
+                prop_assert_eq!(StreamMessage::read(&out[..cut]), Ok(None));
             }
         }
     }

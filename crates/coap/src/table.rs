@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 
 /// A slot and its generation. A later use of a slot has another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
+pub(crate) struct SlotKey {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
 }
@@ -18,14 +18,14 @@ pub(crate) struct Key {
 /// Values in slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<SlabSlot<T>>,
     free: u32,
     len: usize,
     bound: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Slot<T> {
+struct SlabSlot<T> {
     generation: u32,
     next_free: u32,
     value: Option<T>,
@@ -44,7 +44,7 @@ impl<T> Slab<T> {
     /// Octets of memory.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        self.slots.capacity() * core::mem::size_of::<Slot<T>>()
+        self.slots.capacity() * core::mem::size_of::<SlabSlot<T>>()
     }
 
     pub(crate) const fn is_full(&self) -> bool {
@@ -53,36 +53,36 @@ impl<T> Slab<T> {
 
     /// Inserts a value and returns its key; returns the value if there is no free slot.
     #[inline]
-    pub(crate) fn insert(&mut self, value: T) -> Result<Key, T> {
+    pub(crate) fn insert(&mut self, value: T) -> Result<SlotKey, T> {
         if self.is_full() {
             return Err(value);
         }
         self.len += 1;
         if let Some(slot) = self.slots.get_mut(self.free as usize) {
-            let key = Key { slot: self.free, generation: slot.generation };
+            let key = SlotKey { slot: self.free, generation: slot.generation };
             self.free = slot.next_free;
             slot.value = Some(value);
             return Ok(key);
         }
-        let key = Key { slot: self.slots.len() as u32, generation: 0 };
-        self.slots.push(Slot { generation: 0, next_free: NONE, value: Some(value) });
+        let key = SlotKey { slot: self.slots.len() as u32, generation: 0 };
+        self.slots.push(SlabSlot { generation: 0, next_free: NONE, value: Some(value) });
         Ok(key)
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+    pub(crate) fn get(&self, key: SlotKey) -> Option<&T> {
         let slot = self.slots.get(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         slot.value.as_ref()
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, key: SlotKey) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         slot.value.as_mut()
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+    pub(crate) fn remove(&mut self, key: SlotKey) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         let value = slot.value.take()?;
         slot.generation = slot.generation.wrapping_add(1);
@@ -94,13 +94,13 @@ impl<T> Slab<T> {
 
     /// Returns the value in a slot, in any generation.
     #[inline]
-    pub(crate) fn at(&self, slot: u32) -> Option<(Key, &T)> {
-        let Slot { generation, value, .. } = self.slots.get(slot as usize)?;
-        Some((Key { slot, generation: *generation }, value.as_ref()?))
+    pub(crate) fn at(&self, slot: u32) -> Option<(SlotKey, &T)> {
+        let SlabSlot { generation, value, .. } = self.slots.get(slot as usize)?;
+        Some((SlotKey { slot, generation: *generation }, value.as_ref()?))
     }
 
     /// All values, in the order of their slots.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotKey, &T)> {
         (0..self.slots.len() as u32).filter_map(|slot| self.at(slot))
     }
 }

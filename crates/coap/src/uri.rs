@@ -23,7 +23,7 @@ use core::str::FromStr;
 use crate::number;
 use crate::option::{OptionList, Options};
 
-use text::{Part, encoded};
+use text::{UriPart, encoded};
 
 /// Port of `coap` and `coap+tcp`.
 pub const PORT: u16 = 5683;
@@ -125,23 +125,21 @@ impl fmt::Display for UriError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.fault {
             Fault::NotAbsolute => "not an absolute URI, as in coap://host/path",
-            Fault::NeedsTls => {
-                "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp"
-            }
+            Fault::NeedsTls => "coaps needs TLS or DTLS, which are not supported; use coap or coap+tcp",
             Fault::NeedsWebSocket => {
-                "coap+ws needs WebSockets, which are not spoken here; there are coap and coap+tcp"
+                "coap+ws needs WebSockets, which are not supported; use coap or coap+tcp"
             }
-            Fault::Scheme => "not a scheme of CoAP; there are coap and coap+tcp",
-            Fault::Fragment => "a URI of CoAP has no fragment; write # as %23",
-            Fault::UserInfo => "a URI of CoAP has no user in front of the host",
-            Fault::NoHost => "there is no host",
-            Fault::Bracket => "an IPv6 address stands in brackets, as in coap://[::1]:5683/",
+            Fault::Scheme => "not a CoAP scheme; use coap or coap+tcp",
+            Fault::Fragment => "a CoAP URI has no fragment; write # as %23",
+            Fault::UserInfo => "a CoAP URI has no user before the host",
+            Fault::NoHost => "the host is missing",
+            Fault::Bracket => "an IPv6 address must be in brackets, as in coap://[::1]:5683/",
             Fault::Address => "not an IPv6 address",
             Fault::Zone => "a zone is the name of an interface, as in [fe80::1%eth0]",
             Fault::Port => "a port is a number from 1 to 65535",
-            Fault::Percent => "behind % stand two hexadecimal digits; % itself is %25",
-            Fault::Character => "a character that has to be percent-encoded",
-            Fault::TooLong => "more than 255 octets, which no option can say",
+            Fault::Percent => "% must be followed by two hexadecimal digits; write % itself as %25",
+            Fault::Character => "this character must be percent-encoded",
+            Fault::TooLong => "more than 255 octets, the maximum of an option",
         };
         write!(f, "{what} (octet {})", self.at)
     }
@@ -202,14 +200,14 @@ pub fn resource<'a>(
     let mut text = String::new();
     for segment in path {
         text.push('/');
-        encoded(&mut text, segment, Part::Segment);
+        encoded(&mut text, segment, UriPart::Segment);
     }
     if text.is_empty() {
         text.push('/');
     }
     for (argument, mark) in query.into_iter().zip(core::iter::once('?').chain(core::iter::repeat('&'))) {
         text.push(mark);
-        encoded(&mut text, argument, Part::Argument);
+        encoded(&mut text, argument, UriPart::Argument);
     }
     text
 }
@@ -219,14 +217,14 @@ impl fmt::Display for Host {
         match self {
             Self::Name(name) => {
                 let mut text = String::new();
-                encoded(&mut text, name.as_bytes(), Part::Name);
+                encoded(&mut text, name.as_bytes(), UriPart::Name);
                 f.write_str(&text)
             }
             Self::V4(address) => write!(f, "{address}"),
             Self::V6 { address, zone: None } => write!(f, "[{address}]"),
             Self::V6 { address, zone: Some(zone) } => {
                 let mut text = String::new();
-                encoded(&mut text, zone.as_bytes(), Part::Name);
+                encoded(&mut text, zone.as_bytes(), UriPart::Name);
                 write!(f, "[{address}%25{text}]")
             }
         }

@@ -15,7 +15,7 @@ use thinair_coap::{
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-struct World {
+struct ObserveWorld {
     /// Client (0) and server (1).
     ends: [Endpoint<u8>; 2],
     random: Random,
@@ -26,7 +26,7 @@ struct World {
     observers: Vec<ObserverId>,
     call: Option<CallId>,
     /// Latest state delivered to the client, in this observation.
-    told: Option<u64>,
+    seen: Option<u64>,
     notifications: u64,
 }
 
@@ -36,7 +36,7 @@ fn body(state: u64) -> Vec<u8> {
     state.to_be_bytes().into_iter().chain((8..len).map(|i| (state * 31 + i) as u8)).collect()
 }
 
-impl World {
+impl ObserveWorld {
     fn new(seed: u64, config: Config) -> Self {
         let mut random = Random::new(seed);
         let ends = [random.split(), random.split()]
@@ -50,7 +50,7 @@ impl World {
             state: 0,
             observers: Vec::new(),
             call: None,
-            told: None,
+            seen: None,
             notifications: 0,
         }
     }
@@ -92,13 +92,13 @@ impl World {
                 assert_eq!(Some(call), self.call);
                 let state = u64::from_be_bytes(message.payload[..8].try_into().unwrap());
                 assert_eq!(*message.payload, body(state), "the parts of a state go together");
-                assert!(self.told <= Some(state), "{:?}, then {state}", self.told);
-                self.told = Some(state);
+                assert!(self.seen <= Some(state), "{:?}, then {state}", self.seen);
+                self.seen = Some(state);
                 self.notifications += 1;
             }
             (0, Event::Failed { call, .. } | Event::Response { call, .. }) => {
                 assert_eq!(Some(call), self.call);
-                (self.call, self.told) = (None, None);
+                (self.call, self.seen) = (None, None);
             }
             (0, Event::Progress { .. }) | (1, Event::NotDelivered { .. }) => {}
             (end, other) => panic!("{end}: {other:?}"),
@@ -142,7 +142,7 @@ fn the_last_state_arrives_in_the_end() {
             ..Config::default()
         };
         for seed in 0..6 {
-            let mut world = World::new(seed * 10 + i as u64, config);
+            let mut world = ObserveWorld::new(seed * 10 + i as u64, config);
             for _ in 0..60 {
                 let pause = Duration::from_millis(100 + world.below(9_000));
                 world.run(world.now + pause);
@@ -156,10 +156,10 @@ fn the_last_state_arrives_in_the_end() {
             }
             // A new registration may take several attempts, each of minutes.
             let end = world.now + Duration::from_secs(3_600);
-            while world.told != Some(60) && world.now < end {
+            while world.seen != Some(60) && world.now < end {
                 world.step(end);
             }
-            assert_eq!(world.told, Some(60), "{name}, seed {seed}");
+            assert_eq!(world.seen, Some(60), "{name}, seed {seed}");
             assert!(world.notifications > 8, "{name}, seed {seed}: {}", world.notifications);
             assert!(world.ends[1].held_octets() <= 4_096);
         }

@@ -11,7 +11,7 @@ use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Limits, Request, 
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-struct World {
+struct StreamWorld {
     ends: [Endpoint<u8>; 2],
     /// Octets under way to each end.
     wire: [VecDeque<u8>; 2],
@@ -21,7 +21,7 @@ struct World {
     ended: BTreeMap<CallId, Vec<Result<Vec<u8>, CallError>>>,
 }
 
-impl World {
+impl StreamWorld {
     fn below(&mut self, bound: usize) -> usize {
         (self.random.next_u64() % bound as u64) as usize
     }
@@ -101,7 +101,7 @@ fn run(seed: u64, breaks: bool, sizes: [usize; 2]) -> (usize, usize) {
         };
         Endpoint::new(config, move || random.next_u64())
     });
-    let mut world = World {
+    let mut world = StreamWorld {
         ends,
         wire: [VecDeque::new(), VecDeque::new()],
         random,

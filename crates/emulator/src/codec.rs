@@ -10,14 +10,14 @@ use thinair_wire::time::Instant;
 
 use super::channel::{ROOM, RohcChannel, Terminal};
 use super::iphc::Iphc;
-use super::totals::Totals;
+use super::totals::DirectionTotals;
 
 /// Memory blocks for extension headers of each compressor and decompressor.
 const BLOCKS: usize = 256;
 
 /// A packet on the link, with the IP packet that should come out.
 #[derive(Clone, Debug)]
-pub(super) struct Carried {
+pub(super) struct CarriedPacket {
     pub(super) number: u64,
     /// Octets as sent; while the packet waits, the IP packet.
     pub(super) octets: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Carried {
     pub(super) frame: u32,
 }
 
-impl AsMut<[u8]> for Carried {
+impl AsMut<[u8]> for CarriedPacket {
     fn as_mut(&mut self) -> &mut [u8] {
         &mut self.octets
     }
@@ -37,13 +37,13 @@ impl AsMut<[u8]> for Carried {
 /// Frame numbers of one direction, as a link layer has them: the COUNT of PDCP (TS 38.323, section 7.1), of which 12 or
 /// 18 bits are sent, or the sequence numbers of IEEE 802.11 and 802.15.4.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct FrameNumbers {
     sent: u32,
     /// Number of frames up to the newest that has arrived.
     newest: u32,
 }
 
-impl Frames {
+impl FrameNumbers {
     fn number(&mut self) -> u32 {
         self.sent = self.sent.wrapping_add(1);
         self.sent
@@ -70,7 +70,7 @@ pub(super) enum Codec {
     Rohc {
         terminals: Box<[Terminal; 2]>,
         room: Vec<u8>,
-        frames: Option<[Frames; 2]>,
+        frames: Option<[FrameNumbers; 2]>,
     },
 }
 
@@ -111,8 +111,8 @@ impl Codec {
         &mut self,
         now: Instant,
         from: Side,
-        carried: &mut Carried,
-        totals: &mut Totals,
+        carried: &mut CarriedPacket,
+        totals: &mut DirectionTotals,
     ) -> Result<(), &'static str> {
         if let Self::Rohc { frames: Some(frames), .. } = self {
             carried.frame = frames[from as usize].number();
@@ -143,8 +143,8 @@ impl Codec {
         &mut self,
         now: Instant,
         from: Side,
-        carried: &Carried,
-        back: &mut Totals,
+        carried: &CarriedPacket,
+        back: &mut DirectionTotals,
     ) -> Result<Option<Vec<u8>>, &'static str> {
         let is_packet = carried.ip.is_some();
         match self {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn frames_that_are_missing_are_counted_and_late_ones_are_not() {
-        let mut frames = Frames::default();
+        let mut frames = FrameNumbers::default();
         let sent: Vec<u32> = (0..6).map(|_| frames.number()).collect();
         let mut lost = |at: usize| frames.lost(sent[at]);
         assert_eq!([lost(0), lost(3), lost(2), lost(4), lost(5)], [Some(0), Some(2), None, Some(0), Some(0)]);

@@ -26,11 +26,11 @@ const PATIENCE: [Duration; 2] = [Duration::from_millis(400), Duration::from_mill
 pub(super) struct Guest {
     child: Child,
     /// Time and kind of the next step of termination.
-    next: Option<(Instant, Step)>,
+    next: Option<(Instant, TerminationStep)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum TerminationStep {
     Terminate,
     Kill,
 }
@@ -50,7 +50,7 @@ impl Guest {
         if !by_terminal {
             ask(&mut self.child, Ask::Interrupt);
         }
-        self.next.get_or_insert((now + PATIENCE[0], Step::Terminate));
+        self.next.get_or_insert((now + PATIENCE[0], TerminationStep::Terminate));
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
@@ -64,12 +64,12 @@ impl Guest {
 
     pub(super) fn insist(&mut self, now: Instant) -> io::Result<()> {
         match self.next {
-            Some((at, Step::Terminate)) if at <= now => {
+            Some((at, TerminationStep::Terminate)) if at <= now => {
                 ask(&mut self.child, Ask::Terminate);
-                self.next = Some((now + PATIENCE[1], Step::Kill));
+                self.next = Some((now + PATIENCE[1], TerminationStep::Kill));
             }
-            Some((at, Step::Kill)) if at <= now => {
-                self.next = Some((now + PATIENCE[1], Step::Kill));
+            Some((at, TerminationStep::Kill)) if at <= now => {
+                self.next = Some((now + PATIENCE[1], TerminationStep::Kill));
                 self.child.kill()?;
             }
             _ => {}

@@ -32,19 +32,19 @@ pub enum Where {
 /// From [`open`](Self::open) on, signals that would end the process are blocked until [`run`](super::run) reads them, so
 /// that nothing is left behind.
 #[derive(Debug)]
-pub struct Ends {
-    ends: [End; 2],
+pub struct LinkEnds {
+    ends: [HostEnd; 2],
     // Dropped last.
     pub(super) signals: Signals,
 }
 
 #[derive(Debug)]
-struct End {
+struct HostEnd {
     tun: Tun,
     namespace: Namespace,
 }
 
-impl Ends {
+impl LinkEnds {
     /// Creates or opens the namespaces, and in each an interface that is up, with its addresses and routes to the other
     /// side. `mtus` are the MTUs of the routes of IPv4 and IPv6, in octets; `congestion` is the congestion control of
     /// TCP.
@@ -62,7 +62,7 @@ impl Ends {
             a.quiet()?;
             b.quiet()?;
         }
-        let end = |namespace, side| End::new(namespace, side, mtus, congestion);
+        let end = |namespace, side| HostEnd::new(namespace, side, mtus, congestion);
         Ok(Self { ends: [end(a, Side::A)?, end(b, Side::B)?], signals })
     }
 
@@ -87,7 +87,7 @@ impl Ends {
     }
 }
 
-impl End {
+impl HostEnd {
     fn new(namespace: Namespace, side: Side, mtus: (u32, u32), congestion: &str) -> Result<Self, Error> {
         let tun = Tun::open_in(&namespace, INTERFACE, TunKind::Tun)?;
         namespace.within(|| {
@@ -123,5 +123,5 @@ fn create() -> Result<(Namespace, Namespace), Error> {
             [Err(error), _] | [_, Err(error)] => return Err(error),
         }
     }
-    Err(Error::new("name two more network namespaces", io::ErrorKind::AlreadyExists))
+    Err(Error::new("find unused names for two network namespaces", io::ErrorKind::AlreadyExists))
 }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use thinair_link::{ConstrainedLink, DropReason, Event, LinkModel, Side, Times};
+use thinair_link::{ConstrainedLink, DropReason, LinkEvent, LinkModel, Side, Times};
 use thinair_wire::time::Instant;
 
 use super::channel::{RohcChannel, Terminal};
-use super::codec::{Carried, Codec};
-use super::totals::Totals;
+use super::codec::{CarriedPacket, Codec};
+use super::totals::DirectionTotals;
 
 /// A link, optionally with ROHC or LOWPAN_IPHC at both ends: packets wait in the queue uncompressed, are compressed when
 /// their transmission begins, and decompressed where they leave the link.
@@ -20,9 +20,9 @@ use super::totals::Totals;
 #[derive(Debug)]
 pub struct Engine {
     model: LinkModel<'static>,
-    link: ConstrainedLink<'static, Carried>,
+    link: ConstrainedLink<'static, CarriedPacket>,
     codec: Codec,
-    totals: [Totals; 2],
+    totals: [DirectionTotals; 2],
     next: u64,
     /// Packets that ended before the link was polled: dropped by its queue or rejected by the compressor.
     refused: VecDeque<Passage>,
@@ -50,7 +50,7 @@ pub struct Passage {
     /// Time of its end: for a packet that arrives, the time of arrival.
     pub ended: Instant,
     /// Outcome.
-    pub fate: Fate,
+    pub fate: PassageOutcome,
     /// Octets that came out of the link; unspecified if the packet was dropped.
     pub carried: Vec<u8>,
     /// IP packet that was delivered; empty if none was.
@@ -59,7 +59,7 @@ pub struct Passage {
 
 /// Outcome of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PassageOutcome {
     /// Delivered unchanged.
     Delivered,
     /// Delivered with an error: the link damaged it, and nothing detected that.
@@ -74,7 +74,7 @@ pub enum Fate {
     NotDecompressed(&'static str),
 }
 
-impl Fate {
+impl PassageOutcome {
     /// Returns its name in logs, and the reason where there is one.
     pub const fn name(self) -> (&'static str, &'static str) {
         match self {
@@ -150,10 +150,10 @@ impl Engine {
             let event = link
                 .poll_with(at, |at, from, packet| encode(codec, totals, refused, model, at, from, packet));
             match event {
-                Some(Event::Delivered { to, packet, times, flipped: _ }) => {
+                Some(LinkEvent::Delivered { to, packet, times, flipped: _ }) => {
                     return Some(self.arrive(to.other(), packet, times));
                 }
-                Some(Event::Dropped { from, packet, reason, at }) => {
+                Some(LinkEvent::Dropped { from, packet, reason, at }) => {
                     return Some(self.dropped(from, packet, at, reason));
                 }
                 None => {}
@@ -167,7 +167,7 @@ impl Engine {
     }
 
     /// Returns the totals of the direction from `from`.
-    pub fn totals(&self, from: Side) -> Totals {
+    pub fn totals(&self, from: Side) -> DirectionTotals {
         let mut totals = self.totals[from as usize].clone();
         totals.link = self.link.traffic(from);
         totals.carried_octets = totals.link.sent_octets;
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     fn offer(&mut self, now: Instant, from: Side, octets: Vec<u8>, ip: Option<Vec<u8>>) {
-        let carried = Carried { number: self.next, octets, ip, entered: now, frame: 0 };
+        let carried = CarriedPacket { number: self.next, octets, ip, entered: now, frame: 0 };
         self.next += 1;
         let Self { link, codec, totals, refused, model, .. } = self;
         let offered = match codec {
@@ -218,32 +218,35 @@ impl Engine {
         }
     }
 
-    fn dropped(&mut self, from: Side, carried: Carried, at: Instant, reason: DropReason) -> Passage {
+    fn dropped(&mut self, from: Side, carried: CarriedPacket, at: Instant, reason: DropReason) -> Passage {
         self.totals[from as usize].dropped += u64::from(carried.ip.is_some());
-        passage(&self.model, from, carried, at, None, Fate::Dropped(reason))
+        passage(&self.model, from, carried, at, None, PassageOutcome::Dropped(reason))
     }
 
     /// Processes a packet that has come out of the link.
-    fn arrive(&mut self, from: Side, carried: Carried, times: Times) -> Passage {
+    fn arrive(&mut self, from: Side, carried: CarriedPacket, times: Times) -> Passage {
         let now = times.arrival;
         let back = &mut self.totals[from.other() as usize];
         let (fate, delivered) = match self.codec.decompress(now, from, &carried, back) {
-            Ok(Some(packet)) if carried.ip.as_ref() == Some(&packet) => (Fate::Delivered, packet),
-            Ok(Some(packet)) => (Fate::Altered, packet),
-            Ok(None) => (Fate::Consumed, Vec::new()),
-            Err(why) => (Fate::NotDecompressed(why), Vec::new()),
+            Ok(Some(packet)) if carried.ip.as_ref() == Some(&packet) => (PassageOutcome::Delivered, packet),
+            Ok(Some(packet)) => (PassageOutcome::Altered, packet),
+            Ok(None) => (PassageOutcome::Consumed, Vec::new()),
+            Err(why) => (PassageOutcome::NotDecompressed(why), Vec::new()),
         };
         let totals = &mut self.totals[from as usize];
         match fate {
-            Fate::Delivered | Fate::Altered => {
+            PassageOutcome::Delivered | PassageOutcome::Altered => {
                 totals.delivered += 1;
                 totals.delivered_octets += delivered.len() as u64;
-                totals.altered += u64::from(fate == Fate::Altered);
+                totals.altered += u64::from(fate == PassageOutcome::Altered);
             }
-            Fate::NotDecompressed(why) if carried.ip.is_some() => {
+            PassageOutcome::NotDecompressed(why) if carried.ip.is_some() => {
                 *totals.not_decompressed.entry(why).or_default() += 1;
             }
-            Fate::NotDecompressed(_) | Fate::Consumed | Fate::NotCompressed(_) | Fate::Dropped(_) => {}
+            PassageOutcome::NotDecompressed(_)
+            | PassageOutcome::Consumed
+            | PassageOutcome::NotCompressed(_)
+            | PassageOutcome::Dropped(_) => {}
         }
         Passage { delivered, ..passage(&self.model, from, carried, now, Some(times), fate) }
     }
@@ -252,20 +255,20 @@ impl Engine {
 /// Compresses a packet that has left the queue; `None` if the compressor rejects it.
 fn encode(
     codec: &mut Codec,
-    totals: &mut [Totals; 2],
+    totals: &mut [DirectionTotals; 2],
     refused: &mut VecDeque<Passage>,
     model: &LinkModel<'_>,
     at: Instant,
     from: Side,
-    mut carried: Carried,
-) -> Option<Carried> {
+    mut carried: CarriedPacket,
+) -> Option<CarriedPacket> {
     let totals = &mut totals[from as usize];
     match codec.compress(at, from, &mut carried, totals) {
         Ok(()) => Some(carried),
         Err(why) => {
             *totals.not_compressed.entry(why).or_default() += 1;
             carried.octets = Vec::new();
-            refused.push_back(passage(model, from, carried, at, None, Fate::NotCompressed(why)));
+            refused.push_back(passage(model, from, carried, at, None, PassageOutcome::NotCompressed(why)));
             None
         }
     }
@@ -274,17 +277,17 @@ fn encode(
 fn passage(
     model: &LinkModel<'_>,
     from: Side,
-    carried: Carried,
+    carried: CarriedPacket,
     ended: Instant,
     times: Option<Times>,
-    fate: Fate,
+    fate: PassageOutcome,
 ) -> Passage {
     let direction = match from {
         Side::A => &model.a_to_b,
         Side::B => &model.b_to_a,
     };
     let len = carried.octets.len();
-    let is_carried = !matches!(fate, Fate::NotCompressed(_));
+    let is_carried = !matches!(fate, PassageOutcome::NotCompressed(_));
     Passage {
         number: carried.number,
         from,

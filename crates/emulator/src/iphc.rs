@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use thinair_link::Side;
 use thinair_lowpan::{
-    CompressError, Compressed, Context, Contexts, DecompressError, LinkAddress, Links, Settings, UdpChecksum,
-    compress, decompress,
+    CompressError, CompressedPacket, Contexts, DecompressError, LinkAddress, Links, LowpanContext,
+    LowpanSettings, UdpChecksum, compress, decompress,
 };
 
 use super::addresses;
@@ -14,7 +14,7 @@ use super::addresses;
 /// Compression and decompression at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Iphc {
-    settings: Settings,
+    settings: LowpanSettings,
     /// Link addresses of a frame from each side.
     links: [Links; 2],
 }
@@ -29,13 +29,13 @@ impl Iphc {
             let [prefix @ .., a, b, c, d, e, f, g, h] = address.octets();
             let mut octets = [0; 16];
             octets[..prefix.len()].copy_from_slice(&prefix);
-            let context = Context::new(octets, length).and_then(|context| contexts.with(0, context));
+            let context = LowpanContext::new(octets, length).and_then(|context| contexts.with(0, context));
             contexts = context.unwrap_or(contexts);
             LinkAddress::of_iid([a, b, c, d, e, f, g, h])
         });
         let [a, b] = link;
         let links = [Links { source: a, destination: b }, Links { source: b, destination: a }];
-        Self { settings: Settings { contexts, udp_checksum: UdpChecksum::InLine }, links }
+        Self { settings: LowpanSettings { contexts, udp_checksum: UdpChecksum::InLine }, links }
     }
 
     /// Compresses a packet of a side. `room` is a scratch buffer.
@@ -44,7 +44,7 @@ impl Iphc {
         from: Side,
         packet: &[u8],
         room: &mut [u8],
-    ) -> Result<(Compressed, Vec<u8>), &'static str> {
+    ) -> Result<(CompressedPacket, Vec<u8>), &'static str> {
         match compress(&self.settings, self.links[from as usize], packet, room) {
             Ok(done) => Ok((done, room.get(..done.len).unwrap_or_default().to_vec())),
             Err(CompressError::NotIpv6) => Err("not_ipv6"),

@@ -75,11 +75,12 @@ impl Lateness {
 impl fmt::Debug for Lateness {
     /// Omits the counts, which are many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = f.debug_struct("Lateness");
-        told.field("count", &self.count)
+        let mut debug = f.debug_struct("Lateness");
+        debug
+            .field("count", &self.count)
             .field("p50", &self.percentile(50))
             .field("p99", &self.percentile(99));
-        told.field("max", &self.max).finish()
+        debug.field("max", &self.max).finish()
     }
 }
 

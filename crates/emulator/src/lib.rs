@@ -23,14 +23,14 @@ pub use channel::{ROOM, RohcChannel, Terminal};
 #[cfg(target_os = "linux")]
 pub use command::Ended;
 #[cfg(target_os = "linux")]
-pub use ends::{Ends, Where};
-pub use engine::{Engine, Fate, Passage};
+pub use ends::{LinkEnds, Where};
+pub use engine::{Engine, Passage, PassageOutcome};
 pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use lateness::Lateness;
 #[cfg(target_os = "linux")]
-pub use realtime::{Report, RunError, run};
-pub use stack::{Flow, ParseStackError, Stack};
-pub use totals::{FeedbackTotals, Totals};
+pub use realtime::{EmulatorError, RunReport, run};
+pub use stack::{ParseStackError, ProtocolStack, StackFlow};
+pub use totals::{DirectionTotals, FeedbackTotals};
 
 use std::net::IpAddr;
 

@@ -12,7 +12,7 @@ use thinair_os::{Error, EventLoop, RealTime, Signal};
 use thinair_wire::time::Instant;
 
 use super::command::{Ended, Guest};
-use super::ends::Ends;
+use super::ends::LinkEnds;
 use super::engine::{Engine, Passage};
 use super::lateness::Lateness;
 
@@ -30,7 +30,7 @@ const SIGNALS: u64 = 2;
 
 /// Results of a run, beside the totals of the engine.
 #[derive(Debug)]
-pub struct Report {
+pub struct RunReport {
     /// Reason for the end.
     pub ended: Ended,
     /// Duration.
@@ -49,12 +49,12 @@ pub struct Report {
 
 /// Reason for the failure of a run.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum EmulatorError {
     /// A system call failed.
     #[error(transparent)]
     Os(#[from] Error),
     /// The observer of the packets failed.
-    #[error("cannot write what the link carried")]
+    #[error("cannot record the packets of the link")]
     Watch(#[source] io::Error),
 }
 
@@ -68,11 +68,11 @@ pub enum RunError {
 /// The command cannot be run; a namespace lost its end of the link; `watch` failed.
 pub fn run(
     engine: &mut Engine,
-    ends: &Ends,
+    ends: &LinkEnds,
     command: Option<&mut Command>,
     realtime: bool,
     watch: &mut dyn FnMut(&Passage, Option<u64>) -> io::Result<()>,
-) -> Result<Report, RunError> {
+) -> Result<RunReport, EmulatorError> {
     let (started, processors) = (clock::now(), ProcessorTime::until_now());
     let guest = command.map(|command| Guest::start(ends.namespace(Side::A), command)).transpose()?;
     let realtime = if realtime { RealTime::request() } else { RealTime::none() };
@@ -110,7 +110,7 @@ pub fn run(
         if let Some(over) = &over
             && (over.until <= now || shell.engine.is_idle())
         {
-            return Ok(Report {
+            return Ok(RunReport {
                 ended: over.ended,
                 took: now.since(started),
                 lateness: shell.lateness,
@@ -151,7 +151,7 @@ struct Over {
 
 struct Shell<'a> {
     engine: &'a mut Engine,
-    ends: &'a Ends,
+    ends: &'a LinkEnds,
     watch: &'a mut dyn FnMut(&Passage, Option<u64>) -> io::Result<()>,
     guest: Option<Guest>,
     octets: Vec<u8>,
@@ -161,7 +161,7 @@ struct Shell<'a> {
 
 impl Shell<'_> {
     /// Delivers all packets that are due.
-    fn deliver(&mut self) -> Result<(), RunError> {
+    fn deliver(&mut self) -> Result<(), EmulatorError> {
         while let Some(passage) = self.engine.poll(clock::now()) {
             let mut late = None;
             if !passage.delivered.is_empty() {
@@ -171,13 +171,13 @@ impl Shell<'_> {
                 self.lateness.add(nanos);
                 late = Some(nanos);
             }
-            (self.watch)(&passage, late).map_err(RunError::Watch)?;
+            (self.watch)(&passage, late).map_err(EmulatorError::Watch)?;
         }
         Ok(())
     }
 
     /// Reads the packets that wait at one end, as long as nothing is due.
-    fn take(&mut self, from: Side) -> Result<(), RunError> {
+    fn take(&mut self, from: Side) -> Result<(), EmulatorError> {
         for _ in 0..BATCH {
             match self.ends.tun(from).read(&mut self.octets) {
                 Ok(len) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thinair_link::Traffic;
+use thinair_link::LinkTraffic;
 use thinair_rohc::Format;
 
 /// Totals of one direction of the link, from the start.
@@ -10,7 +10,7 @@ use thinair_rohc::Format;
 /// **Packets are delivered, rejected by the compressor, dropped by the link, rejected by the decompressor, or still under way.** The
 /// counters of the link ([`Self::link`]) include packets of feedback alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct DirectionTotals {
     /// IP packets that entered.
     pub packets: u64,
     /// Their octets.
@@ -26,7 +26,7 @@ pub struct Totals {
     /// IP packets that are still under way.
     pub under_way: u64,
     /// Counters of the link.
-    pub link: Traffic,
+    pub link: LinkTraffic,
     /// Octets of packets whose transmission has begun: with ROHC, ROHC packets with the feedback in front of them.
     pub carried_octets: u64,
     /// Octets of headers before compression.
@@ -56,7 +56,7 @@ pub struct FeedbackTotals {
     pub alone: u64,
 }
 
-impl Totals {
+impl DirectionTotals {
     /// Returns the number of packets that the decompressor rejected.
     pub fn not_decompressed(&self) -> u64 {
         self.not_decompressed.values().sum()

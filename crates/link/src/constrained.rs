@@ -17,7 +17,7 @@ use thinair_wire::time::Instant;
 use crate::model::{Duplex, LinkModel};
 use crate::random::Random;
 
-use sender::{Fate, Sender};
+use sender::{TransmissionOutcome, Transmitter};
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ pub struct Times {
 
 /// Event of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<P> {
+pub enum LinkEvent<P> {
     /// Arrival.
     Delivered {
         /// Receiving side.
@@ -138,7 +138,7 @@ impl fmt::Display for DropReason {
 /// **Offered is delivered plus dropped plus [held](ConstrainedLink::held).** A packet is counted as delivered or
 /// dropped when its event is polled, or when it is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct LinkTraffic {
     /// Packets offered.
     pub offered: u64,
     /// Octets of them, before encoding.
@@ -191,7 +191,7 @@ impl Dropped {
 /// ```
 /// use std::time::Duration;
 ///
-/// use thinair_link::{Airtime, ConstrainedLink, Direction, Duplex, Event, LinkModel, Rate, Side};
+/// use thinair_link::{Airtime, ConstrainedLink, Direction, Duplex, LinkEvent, LinkModel, Rate, Side};
 /// use thinair_wire::time::Instant;
 ///
 /// let direction = Direction {
@@ -203,29 +203,29 @@ impl Dropped {
 /// link.offer(Instant::ZERO, Side::A, vec![0; 44]).map_err(|(reason, _)| reason.name())?;
 /// let at = link.poll_at().ok_or("nothing is under way")?;
 /// assert_eq!(at, Instant::from_nanos(37_600_000));
-/// assert!(matches!(link.poll(at), Some(Event::Delivered { to: Side::B, flipped: 0, .. })));
+/// assert!(matches!(link.poll(at), Some(LinkEvent::Delivered { to: Side::B, flipped: 0, .. })));
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConstrainedLink<'a, P> {
-    senders: [Sender<'a, P>; 2],
+    senders: [Transmitter<'a, P>; 2],
     /// Turnaround, if the directions share a medium.
     half_duplex: Option<Duration>,
     /// Time at which a shared medium becomes free.
     free_at: Instant,
     last: Side,
     now: Instant,
-    outcomes: BinaryHeap<Outcome<P>>,
+    outcomes: BinaryHeap<PendingEvent<P>>,
     /// Number of outcomes so far, which orders outcomes of equal time.
     decided: u64,
 }
 
 /// A future event.
 #[derive(Clone, Debug)]
-struct Outcome<P> {
+struct PendingEvent<P> {
     at: Instant,
     number: u64,
-    event: Event<P>,
+    event: LinkEvent<P>,
     len: u64,
 }
 
@@ -233,7 +233,7 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
     /// Creates a link before its first packet.
     pub fn new(model: &LinkModel<'a>, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let senders = [model.a_to_b, model.b_to_a].map(|direction| Sender::new(direction, &mut random));
+        let senders = [model.a_to_b, model.b_to_a].map(|direction| Transmitter::new(direction, &mut random));
         Self {
             senders,
             half_duplex: match model.duplex {
@@ -294,7 +294,7 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
     }
 
     /// Returns the next event by `now`, in the order of time; `None` if there is none.
-    pub fn poll(&mut self, now: Instant) -> Option<Event<P>> {
+    pub fn poll(&mut self, now: Instant) -> Option<LinkEvent<P>> {
         self.poll_with(now, as_it_is)
     }
 
@@ -303,23 +303,23 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         &mut self,
         now: Instant,
         mut encode: impl FnMut(Instant, Side, P) -> Option<P>,
-    ) -> Option<Event<P>> {
+    ) -> Option<LinkEvent<P>> {
         self.advance(now, &mut encode);
         if self.outcomes.peek()?.at > self.now {
             return None;
         }
-        let Outcome { event, len, .. } = self.outcomes.pop()?;
+        let PendingEvent { event, len, .. } = self.outcomes.pop()?;
         match &event {
-            Event::Delivered { to, flipped, .. } => {
+            LinkEvent::Delivered { to, flipped, .. } => {
                 self.senders[to.other() as usize].delivered(len, *flipped);
             }
-            Event::Dropped { from, reason, .. } => self.senders[*from as usize].dropped(*reason),
+            LinkEvent::Dropped { from, reason, .. } => self.senders[*from as usize].dropped(*reason),
         }
         Some(event)
     }
 
     /// Returns the totals of the direction from `from`.
-    pub fn traffic(&self, from: Side) -> Traffic {
+    pub fn traffic(&self, from: Side) -> LinkTraffic {
         self.senders[from as usize].traffic()
     }
 
@@ -367,12 +367,12 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         };
         let (outcomes, decided) = (&mut self.outcomes, &mut self.decided);
         let mut decide = |at, event, len| {
-            outcomes.push(Outcome { at, number: *decided, event, len });
+            outcomes.push(PendingEvent { at, number: *decided, event, len });
             *decided += 1;
         };
         let sender = &mut self.senders[from as usize];
         let Some(waiting) = sender.dequeue(at, |packet, len| {
-            decide(at, Event::Dropped { from, packet, reason: DropReason::CoDel, at }, len);
+            decide(at, LinkEvent::Dropped { from, packet, reason: DropReason::CoDel, at }, len);
         }) else {
             return;
         };
@@ -380,16 +380,18 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         let len = waiting.len() as u64;
         if sender.is_too_long(waiting.len()) {
             let reason = DropReason::TooLong;
-            return decide(at, Event::Dropped { from, packet: waiting.into_packet(), reason, at }, len);
+            return decide(at, LinkEvent::Dropped { from, packet: waiting.into_packet(), reason, at }, len);
         }
         let (times, fate, packet) = sender.send(earliest, waiting);
         self.free_at = times.sent;
         self.last = from;
         match fate {
-            Fate::Arrives { flipped } => {
-                decide(times.arrival, Event::Delivered { to: from.other(), packet, times, flipped }, len);
+            TransmissionOutcome::Arrives { flipped } => {
+                decide(times.arrival, LinkEvent::Delivered { to: from.other(), packet, times, flipped }, len);
             }
-            Fate::Dropped { reason, at } => decide(at, Event::Dropped { from, packet, reason, at }, len),
+            TransmissionOutcome::Dropped { reason, at } => {
+                decide(at, LinkEvent::Dropped { from, packet, reason, at }, len)
+            }
         }
     }
 }
@@ -399,22 +401,22 @@ fn as_it_is<P>(_: Instant, _: Side, packet: P) -> Option<P> {
     Some(packet)
 }
 
-impl<P> PartialEq for Outcome<P> {
+impl<P> PartialEq for PendingEvent<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<P> Eq for Outcome<P> {}
+impl<P> Eq for PendingEvent<P> {}
 
-impl<P> PartialOrd for Outcome<P> {
+impl<P> PartialOrd for PendingEvent<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// The top of the heap is its greatest element, so the earliest outcome is the greatest.
-impl<P> Ord for Outcome<P> {
+impl<P> Ord for PendingEvent<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }

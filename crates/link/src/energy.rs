@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use crate::jitter::nanoseconds;
 use crate::model::Direction;
-use crate::preset::{self, Preset, Source};
+use crate::preset::{self, Citation, Preset};
 
 /// Energy in nanojoules: up to 18 GJ. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,7 +116,7 @@ pub struct Cpu {
     /// Cycles of a thousand instructions.
     pub cycles: u32,
     /// Sources of the numbers.
-    pub sources: &'static [Source],
+    pub sources: &'static [Citation],
 }
 
 impl Cpu {
@@ -138,8 +138,8 @@ pub const CORTEX_M3: Cpu = Cpu {
     frequency: 32_000_000,
     cycles: 2_000,
     sources: &[
-        Source { what: "13 mA at 32 MHz and 3 V", from: "Texas Instruments, CC2538 data sheet (SWRS096)" },
-        Source {
+        Citation { what: "13 mA at 32 MHz and 3 V", from: "Texas Instruments, CC2538 data sheet (SWRS096)" },
+        Citation {
             what: "2 cycles an instruction",
             from: "chosen: on the high side for this core, flash included",
         },
@@ -153,12 +153,12 @@ pub const RASPBERRY_PI: Cpu = Cpu {
     frequency: 700_000_000,
     cycles: 2_000,
     sources: &[
-        Source {
+        Citation {
             what: "340 mA at 5 V, the whole board with its radio; 700 MHz",
             from: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
                 Compression Framework, 2015, section V.E",
         },
-        Source { what: "2 cycles an instruction", from: "chosen" },
+        Citation { what: "2 cycles an instruction", from: "chosen" },
     ],
 };
 
@@ -182,7 +182,7 @@ pub struct Radio {
     /// Duration of a link layer acknowledgement; zero if there is none.
     pub acknowledgement: Duration,
     /// Sources of the powers.
-    pub sources: &'static [Source],
+    pub sources: &'static [Citation],
 }
 
 /// Returns all radios, in the order of listing.
@@ -209,11 +209,11 @@ pub const WIFI: Radio = Radio {
     // 14 octets at 24 Mbit/s.
     acknowledgement: Duration::from_micros(34),
     sources: &[
-        Source {
+        Citation {
             what: "223 mA transmitting at full power, 53 mA receiving, 54 Mbit/s; 115 uA in LPDS; 3.6 V",
             from: "Texas Instruments, CC3100 data sheet (SWAS031)",
         },
-        Source { what: "idle as receiving", from: "chosen: it listens all the time, without power save" },
+        Citation { what: "idle as receiving", from: "chosen: it listens all the time, without power save" },
     ],
 };
 
@@ -230,11 +230,11 @@ pub const CC2538: Radio = Radio {
     // 11 octets at 250 kbit/s.
     acknowledgement: Duration::from_micros(352),
     sources: &[
-        Source {
+        Citation {
             what: "24 mA transmitting at 0 dBm, 20 mA receiving, CPU idle; 1.3 uA in power mode 2; 3 V",
             from: "Texas Instruments, CC2538 data sheet (SWRS096)",
         },
-        Source { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
     ],
 };
 
@@ -247,11 +247,11 @@ pub const CC2420: Radio = Radio {
     idle: Power::from_current(19_700, 3_000),
     sleep: Power::from_current(20, 3_000),
     sources: &[
-        Source {
+        Citation {
             what: "17.4 mA transmitting at 0 dBm, 19.7 mA receiving, 20 uA in power down; 3 V",
             from: "Chipcon, CC2420 data sheet, rev. 1.2. (Publications also have 50.2 mW for transmitting.)",
         },
-        Source { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
     ],
     ..CC2538
 };
@@ -266,7 +266,7 @@ pub const NB_IOT: Radio = Radio {
     sleep: Power::from_microwatts(15),
     link: &preset::NB_IOT,
     acknowledgement: Duration::ZERO,
-    sources: &[Source {
+    sources: &[Citation {
         what: "545 mW transmitting at 23 dBm, 90 mW receiving, 3 mW in light sleep, 15 uW in deep sleep",
         from: "3GPP TR 45.820, section 5.4, as evaluations of NB-IoT take it (P. Andres-Maldonado et al., IEEE Network \
             31(6), 2017)",
@@ -285,11 +285,11 @@ pub const LORA: Radio = Radio {
     link: &preset::LORA,
     acknowledgement: Duration::ZERO,
     sources: &[
-        Source {
+        Citation {
             what: "29 mA transmitting at 13 dBm, 10.8 mA receiving, 1.6 mA in standby, 0.2 uA asleep; 3.3 V",
             from: "Semtech, SX1276/77/78/79 data sheet, section 2.5.2",
         },
-        Source {
+        Citation {
             what: "idle is standby",
             from: "LoRaWAN class A: nothing is received outside of two windows",
         },

@@ -42,14 +42,14 @@ impl Fragmentation {
 
 /// A frame of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct PacketFrame {
     /// Octets of the packet in it.
     pub payload: usize,
     /// Other octets: fragment header and link layer.
     pub overhead: usize,
 }
 
-impl Frame {
+impl PacketFrame {
     /// Returns all its octets.
     pub const fn octets(&self) -> usize {
         self.payload + self.overhead
@@ -58,8 +58,8 @@ impl Frame {
 
 impl Framing {
     /// Iterates over the frames of a packet of `len` octets, in order; at least one.
-    pub fn frames(&self, len: usize) -> Frames {
-        Frames { framing: *self, left: len, next: Next::First }
+    pub fn frames(&self, len: usize) -> PacketFrames {
+        PacketFrames { framing: *self, left: len, next: NextFrame::First }
     }
 
     /// Returns the octets on the air for a packet of `len`.
@@ -70,28 +70,28 @@ impl Framing {
 
 /// Iterator of [`Framing::frames`].
 #[derive(Clone, Debug)]
-pub struct Frames {
+pub struct PacketFrames {
     framing: Framing,
     left: usize,
-    next: Next,
+    next: NextFrame,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextFrame {
     First,
     Following,
     None,
 }
 
-impl Iterator for Frames {
-    type Item = Frame;
+impl Iterator for PacketFrames {
+    type Item = PacketFrame;
 
-    fn next(&mut self) -> Option<Frame> {
+    fn next(&mut self) -> Option<PacketFrame> {
         let overhead = usize::from(self.framing.overhead);
         let is_first = match self.next {
-            Next::First => true,
-            Next::Following => false,
-            Next::None => return None,
+            NextFrame::First => true,
+            NextFrame::Following => false,
+            NextFrame::None => return None,
         };
         let (room, header, unit) = match self.framing.fragmentation {
             Fragmentation::None => (usize::MAX, 0, 1),
@@ -101,8 +101,8 @@ impl Iterator for Frames {
             }
         };
         if is_first && self.left <= room {
-            self.next = Next::None;
-            return Some(Frame { payload: self.left, overhead });
+            self.next = NextFrame::None;
+            return Some(PacketFrame { payload: self.left, overhead });
         }
         let room = room.saturating_sub(header);
         // The last one may end anywhere.
@@ -112,8 +112,8 @@ impl Iterator for Frames {
             (room / unit * unit).max(unit).min(self.left)
         };
         self.left -= payload;
-        self.next = if self.left == 0 { Next::None } else { Next::Following };
-        Some(Frame { payload, overhead: overhead + header })
+        self.next = if self.left == 0 { NextFrame::None } else { NextFrame::Following };
+        Some(PacketFrame { payload, overhead: overhead + header })
     }
 }
 

@@ -119,7 +119,7 @@ pub struct BurstTooShort;
 
 impl fmt::Display for BurstTooShort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the mean burst is shorter than that of independent errors, 1 / (1 - rate)")
+        f.write_str("the mean burst is shorter than that of independent errors, 1 / (1 - rate); use 1 or a longer one")
     }
 }
 

@@ -35,7 +35,7 @@ pub enum Integrity {
 
 /// Outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum CheckOutcome {
     /// Received unchanged.
     Intact,
     /// Damaged, and delivered.
@@ -49,13 +49,13 @@ pub enum Received {
 
 impl Integrity {
     /// Carries a frame over a link that damages bits, in place. `random` decides for [`Integrity::Modelled`].
-    pub fn carry(self, octets: &mut [u8], errors: &mut BitErrors, random: &mut Random) -> Received {
+    pub fn carry(self, octets: &mut [u8], errors: &mut BitErrors, random: &mut Random) -> CheckOutcome {
         match self {
             Self::None => delivered(errors.damage(octets)),
             Self::Modelled { width } => {
                 let flipped = errors.damage(octets);
                 if flipped > 0 && !random.happens(Probability::power_of_half(width)) {
-                    return Received::Discarded;
+                    return CheckOutcome::Discarded;
                 }
                 delivered(flipped)
             }
@@ -69,17 +69,17 @@ fn checked<const N: usize>(
     octets: &mut [u8],
     check: impl Fn(&[u8]) -> [u8; N],
     errors: &mut BitErrors,
-) -> Received {
+) -> CheckOutcome {
     let mut sequence = check(octets);
     let flipped = errors.damage(octets);
     errors.damage(&mut sequence);
-    if check(octets) == sequence { delivered(flipped) } else { Received::Discarded }
+    if check(octets) == sequence { delivered(flipped) } else { CheckOutcome::Discarded }
 }
 
-const fn delivered(flipped: u64) -> Received {
+const fn delivered(flipped: u64) -> CheckOutcome {
     match flipped {
-        0 => Received::Intact,
-        _ => Received::Damaged { flipped },
+        0 => CheckOutcome::Intact,
+        _ => CheckOutcome::Damaged { flipped },
     }
 }
 
@@ -99,17 +99,17 @@ mod tests {
             let sent = [i.to_be_bytes(); 4];
             let mut frame = sent;
             match integrity.carry(frame.as_flattened_mut(), &mut errors, &mut random) {
-                Received::Intact => {
+                CheckOutcome::Intact => {
                     assert_eq!(frame, sent);
                     intact += 1;
                 }
-                Received::Damaged { flipped } => {
+                CheckOutcome::Damaged { flipped } => {
                     let pairs = frame.as_flattened().iter().zip(sent.as_flattened());
                     assert_eq!(pairs.map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>(), flipped);
                     assert!(flipped > 0);
                     damaged += 1;
                 }
-                Received::Discarded => dropped += 1,
+                CheckOutcome::Discarded => dropped += 1,
             }
         }
         (intact, damaged, dropped)
@@ -156,8 +156,8 @@ mod tests {
         let (mut errors, mut random) = (BitErrors::new(all, Random::new(1)), Random::new(2));
         let mut frame = std::vec![0xA5; 32_765];
         let received = Integrity::Crc16.carry(&mut frame, &mut errors, &mut random);
-        assert_eq!(received, Received::Damaged { flipped: 8 * 32_765 });
+        assert_eq!(received, CheckOutcome::Damaged { flipped: 8 * 32_765 });
         let received = Integrity::Crc16.carry(&mut frame[1..], &mut errors, &mut random);
-        assert_eq!(received, Received::Discarded);
+        assert_eq!(received, CheckOutcome::Discarded);
     }
 }

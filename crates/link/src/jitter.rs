@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_come_as_often_as_said_and_are_exponential() {
+    fn spikes_come_as_often_as_configured_and_are_exponential() {
         let spikes = Probability::from_percent(20).unwrap_or_default();
         let draws = draws(Jitter { spikes, spike: Duration::from_millis(100), ..Jitter::default() });
         let some: std::vec::Vec<_> = draws.iter().copied().filter(|draw| *draw > 0).collect();

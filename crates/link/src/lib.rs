@@ -15,7 +15,7 @@
 //! A seed determines everything: all decisions are computed with integers, so that they are equal on every machine.
 //!
 //! ```
-//! use thinair_link::{Fate, Impairments, Line, Link, LossModel, Probability, Reorder};
+//! use thinair_link::{LinkOutcome, Impairments, ReorderBuffer, Link, LossModel, Probability, Reorder};
 //!
 //! let impairments = Impairments {
 //!     loss: LossModel::Random(Probability::from_percent(5).ok_or("not a probability")?),
@@ -23,11 +23,11 @@
 //!     ..Impairments::default()
 //! };
 //! let mut link = Link::new(impairments, 7);
-//! let mut line = Line::new(vec![None; impairments.slots()]);
+//! let mut line = ReorderBuffer::new(vec![None; impairments.slots()]);
 //! let mut arrived = Vec::new();
 //! for i in 0..100_u32 {
 //!     let mut octets = i.to_be_bytes();
-//!     if let Fate::At(arrival) = link.offer(&mut octets) {
+//!     if let LinkOutcome::At(arrival) = link.offer(&mut octets) {
 //!         line.put(arrival, octets)?;
 //!     }
 //!     arrived.extend(std::iter::from_fn(|| line.poll()));
@@ -70,15 +70,15 @@ mod rohc_tunnel16;
 pub use airtime::{Airtime, LoRa, Ofdm, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};
 #[cfg(feature = "alloc")]
-pub use constrained::{ConstrainedLink, DropReason, Dropped, Event, Side, Times, Traffic};
+pub use constrained::{ConstrainedLink, DropReason, Dropped, LinkEvent, LinkTraffic, Side, Times};
 pub use duplicate::Duplicate;
 pub use framing::{Fragmentation, Framing};
 pub use gilbert_elliott::{BurstTooShort, GilbertElliott, MeanBurst};
-pub use integrity::{Integrity, Received};
+pub use integrity::{CheckOutcome, Integrity};
 pub use jitter::Jitter;
-pub use line::{Line, NoSlot, Place, Slot};
-pub use link::{Arrival, Counters, Fate, Impairments, Link, Reason};
-pub use loss::{Loss, LossModel};
+pub use line::{ArrivalPlace, NoSlot, ReorderBuffer, ReorderSlot};
+pub use link::{Impairments, Link, LinkArrival, LinkCounters, LinkOutcome, Reason};
+pub use loss::{LossModel, LossProcess};
 pub use model::{
     CoDelConfig, Direction, Discipline, Duplex, DutyCycle, IdleWake, LinkModel, LossUnit, Queue,
 };

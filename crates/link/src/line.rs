@@ -5,11 +5,11 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::link::Arrival;
+use crate::link::LinkArrival;
 
 /// Place of arrival among the packets of a link. The lower of two arrives first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct ArrivalPlace {
     // Compared in this order: a place is that of the packet which entered then, and was on time; after it come
     // those that waited for it, in the order in which they entered; a copy comes after its original.
     place: u64,
@@ -18,7 +18,7 @@ pub struct Place {
     is_copy: bool,
 }
 
-impl Place {
+impl ArrivalPlace {
     /// Returns the place of the packet that entered as number `entered`, from 0, and is `late` places late.
     pub(crate) const fn of(entered: u64, late: u16) -> Self {
         Self { place: entered.saturating_add(late as u64), is_late: late > 0, entered, is_copy: false }
@@ -36,15 +36,15 @@ impl Place {
     }
 }
 
-/// Memory for a packet in a [`Line`].
-pub type Slot<T> = Option<(Place, T)>;
+/// Memory for a packet in a [`ReorderBuffer`].
+pub type ReorderSlot<T> = Option<(ArrivalPlace, T)>;
 
 /// Packets under way, in slots of the caller (an array, a slice, a vector).
 ///
 /// **After each packet that was offered to the link, put it here if it arrives, then poll until there are no more.**
 /// At the end, flush. [`Impairments::slots`](crate::Impairments::slots) slots always suffice.
 #[derive(Clone, Debug)]
-pub struct Line<T, S> {
+pub struct ReorderBuffer<T, S> {
     slots: S,
     /// Latest packet that has entered.
     now: u64,
@@ -55,7 +55,7 @@ pub struct Line<T, S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSlot;
 
-impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
+impl<T, S: AsMut<[ReorderSlot<T>]>> ReorderBuffer<T, S> {
     /// Creates an empty line. The content of the slots is dropped.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
@@ -67,7 +67,7 @@ impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
     /// # Errors
     ///
     /// There is no slot for them; then the line is unchanged.
-    pub fn put(&mut self, arrival: Arrival, packet: T) -> Result<(), NoSlot>
+    pub fn put(&mut self, arrival: LinkArrival, packet: T) -> Result<(), NoSlot>
     where
         T: Clone,
     {
@@ -92,7 +92,7 @@ impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
         self.take(|_| true)
     }
 
-    fn take(&mut self, is_due: impl Fn(Place) -> bool) -> Option<T> {
+    fn take(&mut self, is_due: impl Fn(ArrivalPlace) -> bool) -> Option<T> {
         let slots = self.slots.as_mut();
         let places =
             slots.iter().enumerate().filter_map(|(i, slot)| slot.as_ref().map(|(place, _)| (*place, i)));
@@ -106,7 +106,7 @@ impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
 
 impl fmt::Display for NoSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no slot is free in the line")
+        f.write_str("no free slot in the reorder buffer")
     }
 }
 
@@ -122,12 +122,12 @@ mod tests {
 
     /// Returns the order of arrival of packets that are `late` places late, with copies `later` places later.
     fn order(packets: &[(u16, Option<u16>)]) -> Vec<usize> {
-        let mut line = Line::new(vec![None; 8]);
+        let mut line = ReorderBuffer::new(vec![None; 8]);
         let mut arrived = Vec::new();
         for (i, &(late, later)) in packets.iter().enumerate() {
-            let place = Place::of(i as u64, late);
+            let place = ArrivalPlace::of(i as u64, late);
             let copy = later.map(|later| place.copy(later));
-            line.put(Arrival { place, copy, flipped: 0 }, i).unwrap();
+            line.put(LinkArrival { place, copy, flipped: 0 }, i).unwrap();
             arrived.extend(core::iter::from_fn(|| line.poll()));
         }
         arrived.extend(core::iter::from_fn(|| line.flush()));
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn a_packet_without_room_changes_nothing() {
-        let mut line = Line::new([None; 2]);
+        let mut line = ReorderBuffer::new([None; 2]);
         let arrival = |entered, later: Option<u16>| {
-            let place = Place::of(entered, 5);
-            Arrival { place, copy: later.map(|later| place.copy(later)), flipped: 0 }
+            let place = ArrivalPlace::of(entered, 5);
+            LinkArrival { place, copy: later.map(|later| place.copy(later)), flipped: 0 }
         };
         line.put(arrival(0, None), 'a').unwrap();
         assert_eq!(line.put(arrival(1, Some(0)), 'b'), Err(NoSlot));

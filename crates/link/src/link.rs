@@ -2,9 +2,9 @@
 
 use crate::bit_errors::{BitErrorModel, BitErrors};
 use crate::duplicate::Duplicate;
-use crate::integrity::{Integrity, Received};
-use crate::line::Place;
-use crate::loss::{Loss, LossModel};
+use crate::integrity::{CheckOutcome, Integrity};
+use crate::line::ArrivalPlace;
+use crate::loss::{LossModel, LossProcess};
 use crate::random::Random;
 use crate::reorder::Reorder;
 
@@ -24,7 +24,7 @@ pub struct Impairments<'a> {
 }
 
 impl Impairments<'_> {
-    /// Returns the number of slots that a [`Line`](crate::Line) needs.
+    /// Returns the number of slots that a [`ReorderBuffer`](crate::ReorderBuffer) needs.
     pub const fn slots(&self) -> usize {
         // Late originals are among the last `up_to`, their copies among as many and those of the duplicates; in
         // addition there is the packet that has just entered, with its copy.
@@ -35,13 +35,13 @@ impl Impairments<'_> {
 
 /// A link in one direction.
 ///
-/// It decides, and holds no packet: [`Line`](crate::Line) brings packets into the order of their places. Loss, bit
+/// It decides, and holds no packet: [`ReorderBuffer`](crate::ReorderBuffer) brings packets into the order of their places. Loss, bit
 /// errors, the check, duplicates and order each have a random sequence of their own, so that a change of one does not
 /// change the others, with one exception: a packet that was lost or dropped is not damaged, duplicated or late, and
 /// takes no place.
 #[derive(Clone, Debug)]
 pub struct Link<'a> {
-    loss: Loss<'a>,
+    loss: LossProcess<'a>,
     bit_errors: BitErrors,
     integrity: Integrity,
     check: Random,
@@ -51,25 +51,25 @@ pub struct Link<'a> {
     order: Random,
     /// Number of packets that came through.
     entered: u64,
-    counters: Counters,
+    counters: LinkCounters,
 }
 
 /// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum LinkOutcome {
     /// The packet arrives.
-    At(Arrival),
+    At(LinkArrival),
     /// The packet is dropped.
     Dropped(Reason),
 }
 
 /// Arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct LinkArrival {
     /// Place of arrival.
-    pub place: Place,
+    pub place: ArrivalPlace,
     /// Place of the copy, if there is one.
-    pub copy: Option<Place>,
+    pub copy: Option<ArrivalPlace>,
     /// Number of flipped bits.
     pub flipped: u64,
 }
@@ -85,7 +85,7 @@ pub enum Reason {
 
 /// Counters of packets since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct LinkCounters {
     /// Offered to the link.
     pub offered: u64,
     /// Lost.
@@ -106,7 +106,7 @@ impl<'a> Link<'a> {
         let Impairments { loss, bit_errors, integrity, duplicate, reorder } = impairments;
         let mut random = Random::new(seed);
         Self {
-            loss: Loss::new(loss, random.split()),
+            loss: LossProcess::new(loss, random.split()),
             bit_errors: BitErrors::new(bit_errors, random.split()),
             integrity,
             check: random.split(),
@@ -115,39 +115,39 @@ impl<'a> Link<'a> {
             reorder,
             order: random.split(),
             entered: 0,
-            counters: Counters::default(),
+            counters: LinkCounters::default(),
         }
     }
 
     /// Decides on the next packet. Its octets are damaged in place; if it is dropped, they are unspecified.
-    pub fn offer(&mut self, octets: &mut [u8]) -> Fate {
+    pub fn offer(&mut self, octets: &mut [u8]) -> LinkOutcome {
         self.counters.offered += 1;
         if self.loss.takes_next(octets.len()) {
             self.counters.lost += 1;
-            return Fate::Dropped(Reason::Loss);
+            return LinkOutcome::Dropped(Reason::Loss);
         }
         let flipped = match self.integrity.carry(octets, &mut self.bit_errors, &mut self.check) {
-            Received::Intact => 0,
-            Received::Damaged { flipped } => {
+            CheckOutcome::Intact => 0,
+            CheckOutcome::Damaged { flipped } => {
                 self.counters.damaged += 1;
                 flipped
             }
-            Received::Discarded => {
+            CheckOutcome::Discarded => {
                 self.counters.damaged += 1;
                 self.counters.dropped += 1;
-                return Fate::Dropped(Reason::Integrity);
+                return LinkOutcome::Dropped(Reason::Integrity);
             }
         };
-        let place = Place::of(self.entered, self.reorder.draw(&mut self.order));
+        let place = ArrivalPlace::of(self.entered, self.reorder.draw(&mut self.order));
         self.entered += 1;
         let copy = self.duplicate.draw(&mut self.copies).map(|later| place.copy(later));
         self.counters.late += u64::from(place.late_by() > 0);
         self.counters.duplicated += u64::from(copy.is_some());
-        Fate::At(Arrival { place, copy, flipped })
+        LinkOutcome::At(LinkArrival { place, copy, flipped })
     }
 
     /// Returns the counters.
-    pub const fn counters(&self) -> Counters {
+    pub const fn counters(&self) -> LinkCounters {
         self.counters
     }
 }

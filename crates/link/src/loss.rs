@@ -33,7 +33,7 @@ pub enum LossModel<'a> {
 
 /// Generator of the losses of a [`LossModel`].
 #[derive(Clone, Debug)]
-pub struct Loss<'a> {
+pub struct LossProcess<'a> {
     model: LossModel<'a>,
     random: Random,
     /// State of the chain, if there is one.
@@ -44,7 +44,7 @@ pub struct Loss<'a> {
     counter: Counter,
 }
 
-impl<'a> Loss<'a> {
+impl<'a> LossProcess<'a> {
     /// Creates a generator before the first packet.
     pub fn new(model: LossModel<'a>, mut random: Random) -> Self {
         let is_bad = match model {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn lost(model: LossModel<'_>, packets: usize) -> std::vec::Vec<usize> {
-        let mut loss = Loss::new(model, Random::new(1));
+        let mut loss = LossProcess::new(model, Random::new(1));
         (0..packets).filter(|_| loss.takes_next(20)).collect()
     }
 

@@ -22,20 +22,20 @@ pub struct Preset {
     /// Model. A is the device, B the network.
     pub model: LinkModel<'static>,
     /// Sources of the numbers.
-    pub sources: &'static [Source],
+    pub sources: &'static [Citation],
 }
 
 /// Source of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Citation {
     /// The number.
     pub what: &'static str,
     /// Its source.
     pub from: &'static str,
 }
 
-const fn source(what: &'static str, from: &'static str) -> Source {
-    Source { what, from }
+const fn source(what: &'static str, from: &'static str) -> Citation {
+    Citation { what, from }
 }
 
 /// Returns all presets, in the order of listing.
@@ -287,7 +287,7 @@ const NB_IOT_UP: Direction<'static> = Direction {
     ..Direction::IDEAL
 };
 
-const LORA_SOURCES: &[Source] = &[
+const LORA_SOURCES: &[Citation] = &[
     source("symbols", "Semtech, SX1276/77/78/79 data sheet, section 4.1.1.7; AN1200.13"),
     source(
         "125 kHz, 4/5, preamble of 8, CRC on the uplink only",
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_say_what_they_are() {
+    fn directions_are_described_by_their_numbers() {
         assert_eq!(
             ZIGBEE_20K.model.a_to_b.to_string(),
             "20 kbit/s, 20 ms, frames of 128 octets, queue of 50 packets"

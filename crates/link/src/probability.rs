@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_to_say_a_rate_agree() {
+    fn the_forms_of_a_rate_agree() {
         assert_eq!(Probability::from_percent(25), Some(Probability(1 << 61)));
         assert_eq!(Probability::from_percent(25), Probability::from_f64(0.25));
         assert_eq!(Probability::from_percent(3), Probability::from_ppm(30_000));

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use thinair_link::{
-    Airtime, BitErrorModel, CoDelConfig, ConstrainedLink, Direction, Discipline, Duplex, DutyCycle, Event,
-    Fragmentation, Framing, IdleWake, Integrity, Jitter, LinkModel, LoRa, LossModel, Ofdm, Probability,
-    Queue, Rate, Side, Times, energy, preset,
+    Airtime, BitErrorModel, CoDelConfig, ConstrainedLink, Direction, Discipline, Duplex, DutyCycle,
+    Fragmentation, Framing, IdleWake, Integrity, Jitter, LinkEvent, LinkModel, LoRa, LossModel, Ofdm,
+    Probability, Queue, Rate, Side, Times, energy, preset,
 };
 use thinair_wire::time::Instant;
 
-type Packets = ConstrainedLink<'static, Vec<u8>>;
+type CheckedLink = ConstrainedLink<'static, Vec<u8>>;
 
 fn direction() -> impl Strategy<Value = Direction<'static>> {
     let airtime = prop_oneof![
@@ -102,8 +102,8 @@ fn run(
     model: &LinkModel<'static>,
     seed: u64,
     offers: &[(u64, bool, usize, bool)],
-) -> (Packets, Vec<Event<Vec<u8>>>) {
-    let mut link = Packets::new(model, seed);
+) -> (CheckedLink, Vec<LinkEvent<Vec<u8>>>) {
+    let mut link = CheckedLink::new(model, seed);
     let (mut now, mut events) = (Instant::ZERO, Vec::new());
     for (number, &(after, is_a, len, polls)) in offers.iter().enumerate() {
         now = now + Duration::from_millis(after);
@@ -129,17 +129,17 @@ fn run(
     (link, events)
 }
 
-fn at(event: &Event<Vec<u8>>) -> Instant {
+fn at(event: &LinkEvent<Vec<u8>>) -> Instant {
     match event {
-        Event::Delivered { times, .. } => times.arrival,
-        Event::Dropped { at, .. } => *at,
+        LinkEvent::Delivered { times, .. } => times.arrival,
+        LinkEvent::Dropped { at, .. } => *at,
     }
 }
 
-fn delivered(events: &[Event<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
+fn delivered(events: &[LinkEvent<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
     let delivered = events.iter().filter_map(|event| match event {
-        Event::Delivered { to, packet, times, .. } if *to == side => Some((*times, packet.clone())),
-        Event::Delivered { .. } | Event::Dropped { .. } => None,
+        LinkEvent::Delivered { to, packet, times, .. } if *to == side => Some((*times, packet.clone())),
+        LinkEvent::Delivered { .. } | LinkEvent::Dropped { .. } => None,
     });
     delivered.collect()
 }

@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, BitErrors, ConstrainedLink, Direction, Duplex, Duplicate, Event, Fate, GilbertElliott,
-    Impairments, Integrity, Link, LinkModel, Loss, LossModel, MeanBurst, Probability, Random, Reason,
-    Reorder, Side, preset,
+    BitErrorModel, BitErrors, ConstrainedLink, Direction, Duplex, Duplicate, GilbertElliott, Impairments,
+    Integrity, Link, LinkEvent, LinkModel, LinkOutcome, LossModel, LossProcess, MeanBurst, Probability,
+    Random, Reason, Reorder, Side, preset,
 };
 use thinair_wire::time::Instant;
 
@@ -27,7 +27,7 @@ fn general() -> GilbertElliott {
 
 /// Returns `x` for each lost packet, of 64.
 fn losses(model: LossModel<'_>) -> String {
-    let mut loss = Loss::new(model, Random::new(SEED));
+    let mut loss = LossProcess::new(model, Random::new(SEED));
     (0..64).map(|_| if loss.takes_next(20) { 'x' } else { '.' }).collect()
 }
 
@@ -115,9 +115,9 @@ fn a_link() {
     };
     let mut link = Link::new(impairments, SEED);
     let fates = (0..64).map(|_| match link.offer(&mut [0; 20]) {
-        Fate::Dropped(Reason::Loss) => String::from("L"),
-        Fate::Dropped(Reason::Integrity) => String::from("C"),
-        Fate::At(arrival) => {
+        LinkOutcome::Dropped(Reason::Loss) => String::from("L"),
+        LinkOutcome::Dropped(Reason::Integrity) => String::from("C"),
+        LinkOutcome::At(arrival) => {
             let damaged = if arrival.flipped > 0 { "!" } else { "" };
             let copy = arrival.copy.map(|copy| format!("+{}", copy.late_by())).unwrap_or_default();
             format!("{}{damaged}{copy}", arrival.place.late_by())
@@ -145,8 +145,8 @@ fn a_link_in_time() {
         link.offer(Instant::from_millis(10 * i), from, [0; 20]).unwrap();
     }
     let fates = std::iter::from_fn(|| link.poll(Instant::from_millis(100_000))).map(|event| match event {
-        Event::Dropped { reason, .. } => String::from(if reason.name() == "loss" { "L" } else { "C" }),
-        Event::Delivered { times, flipped, .. } => {
+        LinkEvent::Dropped { reason, .. } => String::from(if reason.name() == "loss" { "L" } else { "C" }),
+        LinkEvent::Delivered { times, flipped, .. } => {
             let damaged = if flipped > 0 { "!" } else { "" };
             format!("{}{damaged}", times.arrival.since(times.offered).as_micros())
         }

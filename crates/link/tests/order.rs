@@ -4,8 +4,8 @@
 
 use proptest::prelude::*;
 use thinair_link::{
-    BitErrorModel, Counters, Duplicate, Fate, Impairments, Integrity, Line, Link, LossModel, NoSlot,
-    Probability, Reason, Reorder,
+    BitErrorModel, Duplicate, Impairments, Integrity, Link, LinkCounters, LinkOutcome, LossModel, NoSlot,
+    Probability, Reason, Reorder, ReorderBuffer,
 };
 
 fn percent(percent: u32) -> Probability {
@@ -13,12 +13,12 @@ fn percent(percent: u32) -> Probability {
 }
 
 /// Returns the numbers of the packets that come through, the order of arrivals, and the counters.
-fn run(impairments: Impairments<'_>, seed: u64, packets: u64) -> (Vec<u64>, Vec<u64>, Counters) {
+fn run(impairments: Impairments<'_>, seed: u64, packets: u64) -> (Vec<u64>, Vec<u64>, LinkCounters) {
     let mut link = Link::new(impairments, seed);
-    let mut line = Line::new(vec![None; impairments.slots()]);
+    let mut line = ReorderBuffer::new(vec![None; impairments.slots()]);
     let (mut through, mut arrived) = (Vec::new(), Vec::new());
     for i in 0..packets {
-        if let Fate::At(arrival) = link.offer(&mut [0; 8]) {
+        if let LinkOutcome::At(arrival) = link.offer(&mut [0; 8]) {
             through.push(i);
             line.put(arrival, i).unwrap();
         }
@@ -97,12 +97,12 @@ fn a_late_packet_is_overtaken_if_the_next_one_is_on_time() {
 fn by_default_a_link_changes_nothing() {
     let (through, arrived, counters) = run(Impairments::default(), 9, 1_000);
     assert_eq!(through, arrived);
-    assert_eq!(counters, Counters { offered: 1_000, ..Counters::default() });
+    assert_eq!(counters, LinkCounters { offered: 1_000, ..LinkCounters::default() });
     assert_eq!(arrived, (0..1_000).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
+fn what_is_lost_and_what_the_check_drops_is_distinguished_and_takes_no_place() {
     let impairments = Impairments {
         loss: LossModel::Pattern(&[true, false, false, false]),
         bit_errors: BitErrorModel::Random(Probability::from_ppm(5_000).unwrap()),
@@ -114,12 +114,12 @@ fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
     for i in 0..4_000_u32 {
         let mut octets = [7; 21];
         match link.offer(&mut octets) {
-            Fate::Dropped(Reason::Loss) => {
+            LinkOutcome::Dropped(Reason::Loss) => {
                 assert_eq!((i % 4, octets), (0, [7; 21]));
                 lost += 1;
             }
-            Fate::Dropped(Reason::Integrity) => dropped += 1,
-            Fate::At(arrival) => {
+            LinkOutcome::Dropped(Reason::Integrity) => dropped += 1,
+            LinkOutcome::At(arrival) => {
                 assert_eq!((octets, arrival.flipped, arrival.copy), ([7; 21], 0, None));
                 assert!(Some(arrival.place) > last);
                 last = Some(arrival.place);
@@ -131,7 +131,8 @@ fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
     // 26; 4 of them.
     assert!(u64::abs_diff(dropped, 1_899) < 104, "{dropped}");
     let counters = link.counters();
-    let expected = Counters { offered: 4_000, lost, damaged: dropped, dropped, ..Counters::default() };
+    let expected =
+        LinkCounters { offered: 4_000, lost, damaged: dropped, dropped, ..LinkCounters::default() };
     assert_eq!(counters, expected);
 }
 
@@ -149,9 +150,11 @@ fn a_change_of_one_impairment_leaves_the_others_as_they_were() {
 }
 
 #[test]
-fn a_line_without_slots_says_so() {
-    let mut line = Line::new([None; 0]);
-    let Fate::At(arrival) = Link::new(Impairments::default(), 1).offer(&mut []) else { panic!("it arrives") };
+fn a_buffer_without_slots_is_an_error() {
+    let mut line = ReorderBuffer::new([None; 0]);
+    let LinkOutcome::At(arrival) = Link::new(Impairments::default(), 1).offer(&mut []) else {
+        panic!("it arrives")
+    };
     assert_eq!(line.put(arrival, ()), Err(NoSlot));
     assert_eq!(line.poll(), None);
 }

@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, BitErrors, Duplicate, GilbertElliott, Loss, LossModel, MeanBurst, Probability, Random,
-    Reorder,
+    BitErrorModel, BitErrors, Duplicate, GilbertElliott, LossModel, LossProcess, MeanBurst, Probability,
+    Random, Reorder,
 };
 
 const DRAWS: usize = 1_000_000;
@@ -27,7 +27,7 @@ fn assert_near(seen: f64, expected: f64, variance: f64) {
 }
 
 fn lost(model: LossModel<'_>, seed: u64) -> Vec<bool> {
-    let mut loss = Loss::new(model, Random::new(seed));
+    let mut loss = LossProcess::new(model, Random::new(seed));
     (0..DRAWS).map(|_| loss.takes_next(20)).collect()
 }
 
@@ -102,8 +102,8 @@ fn the_general_chain_has_its_rate_and_its_memory() {
 #[test]
 fn a_chain_starts_in_its_steady_state() {
     let chain = bursts(percent(20), 100);
-    let first =
-        (0..20_000).filter(|seed| Loss::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next(20));
+    let first = (0..20_000)
+        .filter(|seed| LossProcess::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next(20));
     assert_near(first.count() as f64 / 20_000.0, 0.2, 0.2 * 0.8 / 20_000.0);
 }
 

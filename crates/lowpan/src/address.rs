@@ -6,7 +6,7 @@
 
 use thinair_wire::coder::{Coder, Refusal, Step};
 
-use crate::context::{Context, Contexts};
+use crate::context::{Contexts, LowpanContext};
 use crate::link::{Iid, short_iid};
 
 /// `fe80::/64`, the link-local prefix padded with zeros.
@@ -39,7 +39,7 @@ pub(crate) struct Address {
 
 /// Reason why an address cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum AddressFault {
     /// A reserved combination of bits.
     Reserved,
     /// Unknown context.
@@ -50,7 +50,7 @@ pub(crate) enum Fault {
 
 /// A row of the tables of section 3.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum AddressForm {
     /// 128 bits.
     Full,
     /// 64 bits: the interface identifier.
@@ -71,7 +71,7 @@ enum Form {
     Prefix48,
 }
 
-impl Form {
+impl AddressForm {
     const fn of(role: Role, multicast: bool, stateful: bool, mode: u8) -> Option<Self> {
         Some(match (multicast, stateful, mode) {
             (false, false, 0b00) => Self::Full,
@@ -126,9 +126,9 @@ impl Form {
     fn expand(
         self,
         inline: &[u8; 16],
-        context: Option<&Context>,
+        context: Option<&LowpanContext>,
         encapsulation: Option<Iid>,
-    ) -> Result<[u8; 16], Fault> {
+    ) -> Result<[u8; 16], AddressFault> {
         let i = inline;
         Ok(match self {
             Self::Full => *i,
@@ -139,15 +139,15 @@ impl Form {
                 // A context that covers all bits needs no link address.
                 let is_whole = context.is_some_and(|context| context.length() == 128);
                 let iid = if is_whole { Some([0; 8]) } else { encapsulation };
-                unicast(context, iid.ok_or(Fault::NoLinkAddress)?)
+                unicast(context, iid.ok_or(AddressFault::NoLinkAddress)?)
             }
             Self::Group48 => [0xFF, i[0], 0, 0, 0, 0, 0, 0, 0, 0, 0, i[1], i[2], i[3], i[4], i[5]],
             Self::Group32 => [0xFF, i[0], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, i[1], i[2], i[3]],
             Self::Group8 => [0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, i[0]],
             Self::Prefix48 => {
-                let context = context.ok_or(Fault::NoContext)?;
+                let context = context.ok_or(AddressFault::NoContext)?;
                 if context.length() > MAX_MULTICAST_PREFIX {
-                    return Err(Fault::Reserved);
+                    return Err(AddressFault::Reserved);
                 }
                 let mut address = [0; 16];
                 address[..4].copy_from_slice(&[0xFF, i[0], i[1], context.length()]);
@@ -161,7 +161,7 @@ impl Form {
 
 /// Combines context and interface identifier: bits covered by the context are always used, those of the
 /// interface identifier where it leaves any, and the remaining ones are zero.
-fn unicast(context: Option<&Context>, iid: Iid) -> [u8; 16] {
+fn unicast(context: Option<&LowpanContext>, iid: Iid) -> [u8; 16] {
     let mut address = [0; 16];
     address[8..].copy_from_slice(&iid);
     match context {
@@ -177,7 +177,7 @@ impl Address {
     /// Codes the octets in-line, one part of the format of LOWPAN_IPHC.
     #[inline(always)]
     pub(crate) fn code<'p, C: Coder<'p>>(&mut self, c: &mut C, role: Role) -> Step {
-        let Some(form) = Form::of(role, self.multicast, self.stateful, self.mode) else {
+        let Some(form) = AddressForm::of(role, self.multicast, self.stateful, self.mode) else {
             return Err(Refusal::Malformed);
         };
         let name = match role {
@@ -201,12 +201,13 @@ impl Address {
         role: Role,
         contexts: &Contexts,
         encapsulation: Option<Iid>,
-    ) -> Result<[u8; 16], Fault> {
-        let form = Form::of(role, self.multicast, self.stateful, self.mode).ok_or(Fault::Reserved)?;
+    ) -> Result<[u8; 16], AddressFault> {
+        let form =
+            AddressForm::of(role, self.multicast, self.stateful, self.mode).ok_or(AddressFault::Reserved)?;
         let context = match form {
             // `::` has no context, although its bits are stateful.
-            Form::Unspecified => None,
-            _ if self.stateful => Some(contexts.context(self.context).ok_or(Fault::NoContext)?),
+            AddressForm::Unspecified => None,
+            _ if self.stateful => Some(contexts.context(self.context).ok_or(AddressFault::NoContext)?),
             _ => None,
         };
         form.expand(&self.inline, context, encapsulation)
@@ -228,13 +229,13 @@ impl Address {
         }
         let multicast = role == Role::Destination && address[0] == 0xFF;
         let mut best = Self { multicast, inline: *address, ..Self::default() };
-        let mut len = Form::Full.len();
+        let mut len = AddressForm::Full.len();
         let stateless = core::iter::once((0, None));
         let stateful = contexts.iter().map(|(id, context)| (id, Some(context)));
         for (id, context) in stateless.chain(stateful) {
             let stateful = context.is_some();
             for mode in [0b11, 0b10, 0b01, 0b00] {
-                let Some(form) = Form::of(role, multicast, stateful, mode) else { continue };
+                let Some(form) = AddressForm::of(role, multicast, stateful, mode) else { continue };
                 if form.len() >= len {
                     continue;
                 }

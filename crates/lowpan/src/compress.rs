@@ -7,13 +7,13 @@ use thinair_wire::header::udp::Udp;
 
 use crate::iphc::{Iphc, lowpan_iphc};
 use crate::link::{Encapsulation, Links};
-use crate::nhc::extension::{self, Eid, Extension};
+use crate::nhc::extension::{self, Eid, ExtensionHeader};
 use crate::nhc::udp::{self, UdpNhc};
-use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+use crate::{LowpanSettings, MAX_IP, UdpChecksum, dispatch};
 
 /// Result of [`compress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compressed {
+pub struct CompressedPacket {
     /// Octets of the packet that the compressed headers replace; 0 if it is sent uncompressed.
     pub header_in: usize,
     /// Octets of the compressed headers, dispatch included.
@@ -22,7 +22,7 @@ pub struct Compressed {
     pub len: usize,
 }
 
-impl Compressed {
+impl CompressedPacket {
     /// Describes a ROHC packet after [`dispatch::ROHC`], `len` octets with it: its octets replace no others, so
     /// sizes and offsets of its fragments count those of the ROHC packet.
     pub const fn rohc(len: usize) -> Self {
@@ -45,8 +45,8 @@ pub enum CompressError {
 impl core::fmt::Display for CompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::NotIpv6 => write!(f, "no IPv6 packet"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::NotIpv6 => write!(f, "not an IPv6 packet"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
@@ -59,17 +59,17 @@ impl core::error::Error for CompressError {}
 /// that could not be restored is sent in-line, with everything after it; a packet whose Payload Length differs from
 /// its length is sent uncompressed, after [`dispatch::IPV6`].
 pub fn compress(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     packet: &[u8],
     out: &mut [u8],
-) -> Result<Compressed, CompressError> {
-    let part = Part { packet, total: packet.len(), elision: Elision::WhereRight };
+) -> Result<CompressedPacket, CompressError> {
+    let part = PacketPart { packet, total: packet.len(), elision: Elision::WhereRight };
     compress_part(settings, links, &part, out)
 }
 
 /// Beginning of a packet, as in a first fragment; or the whole packet.
-pub(crate) struct Part<'p> {
+pub(crate) struct PacketPart<'p> {
     pub(crate) packet: &'p [u8],
     /// Octets of the whole packet.
     pub(crate) total: usize,
@@ -87,11 +87,11 @@ pub(crate) enum Elision {
 
 /// [`compress`] for a part of a packet.
 pub(crate) fn compress_part(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
-    part: &Part<'_>,
+    part: &PacketPart<'_>,
     out: &mut [u8],
-) -> Result<Compressed, CompressError> {
+) -> Result<CompressedPacket, CompressError> {
     let packet = part.packet;
     let outer = Ipv6::read(packet).map_err(|_| CompressError::NotIpv6)?;
     let have = out.len();
@@ -105,7 +105,7 @@ pub(crate) fn compress_part(
     let header_out = writer.position();
     writer.copy(packet.get(header_in..).unwrap_or_default());
     match writer.finish() {
-        Ok(len) => Ok(Compressed { header_in, header_out, len }),
+        Ok(len) => Ok(CompressedPacket { header_in, header_out, len }),
         Err(NoRoom) => Err(CompressError::OutputTooSmall { have }),
     }
 }
@@ -117,15 +117,15 @@ fn is_whole(header: &Ipv6, len: usize) -> bool {
 
 /// A header that can be compressed. In LOWPAN_NHC a header contains whether the next one is compressed, so the next
 /// one is examined before the header is written.
-enum Header<'p> {
+enum CompressibleHeader<'p> {
     Ipv6(Ipv6),
-    Extension(Extension<'p>),
+    Extension(ExtensionHeader<'p>),
     Udp(UdpNhc),
 }
 
 /// State of the compression of consecutive headers.
-struct Chain<'a> {
-    settings: &'a Settings,
+struct CompressionChain<'a> {
+    settings: &'a LowpanSettings,
     elision: Elision,
     /// Encapsulation of the innermost IPv6 header so far.
     encapsulation: Encapsulation,
@@ -139,25 +139,31 @@ struct Chain<'a> {
 /// Writes the headers that can be compressed, and returns their end in the packet.
 fn headers(
     writer: &mut Writer<'_>,
-    settings: &Settings,
+    settings: &LowpanSettings,
     encapsulation: Encapsulation,
     outer: &Ipv6,
-    part: &Part<'_>,
+    part: &PacketPart<'_>,
 ) -> usize {
     let elision = part.elision;
-    let mut chain =
-        Chain { settings, elision, encapsulation, ip: *outer, ip_count: 1, is_checksum_plain: true };
+    let mut chain = CompressionChain {
+        settings,
+        elision,
+        encapsulation,
+        ip: *outer,
+        ip_count: 1,
+        is_checksum_plain: true,
+    };
     let mut at = Ipv6::LEN;
-    let mut current = Header::Ipv6(*outer);
+    let mut current = CompressibleHeader::Ipv6(*outer);
     loop {
         let rest = part.packet.get(at..).unwrap_or_default();
         let left = part.total.saturating_sub(at);
         let next = match &current {
-            Header::Ipv6(header) => chain.header(header.next_header, rest, left),
+            CompressibleHeader::Ipv6(header) => chain.header(header.next_header, rest, left),
             // After the header of a fragment, octets only look like a header.
-            Header::Extension(header) if header.is_part() => None,
-            Header::Extension(header) => chain.header(header.next_header, rest, left),
-            Header::Udp(_) => None,
+            CompressibleHeader::Extension(header) if header.is_part() => None,
+            CompressibleHeader::Extension(header) => chain.header(header.next_header, rest, left),
+            CompressibleHeader::Udp(_) => None,
         };
         chain.write(writer, current, next.is_some());
         let Some((header, len)) = next else { return at };
@@ -167,25 +173,30 @@ fn headers(
     }
 }
 
-impl Chain<'_> {
+impl CompressionChain<'_> {
     /// Returns the header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From
     /// there on the whole packet has `left` octets.
-    fn header<'p>(&self, protocol: u8, rest: &'p [u8], left: usize) -> Option<(Header<'p>, usize)> {
+    fn header<'p>(
+        &self,
+        protocol: u8,
+        rest: &'p [u8],
+        left: usize,
+    ) -> Option<(CompressibleHeader<'p>, usize)> {
         match protocol {
             protocol::UDP => {
                 let header = Udp::read(rest).ok()?;
                 (usize::from(header.length) == left).then_some(())?;
                 let elided = self.may_elide(&header, rest);
-                Some((Header::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
+                Some((CompressibleHeader::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
             }
             protocol::IPV6 => {
                 let header = Ipv6::read(rest).ok()?;
                 (is_whole(&header, left) && self.ip_count < MAX_IP).then_some(())?;
-                Some((Header::Ipv6(header), Ipv6::LEN))
+                Some((CompressibleHeader::Ipv6(header), Ipv6::LEN))
             }
             _ => {
-                let (header, len) = Extension::compress(protocol, rest)?;
-                Some((Header::Extension(header), len))
+                let (header, len) = ExtensionHeader::compress(protocol, rest)?;
+                Some((CompressibleHeader::Extension(header), len))
             }
         }
     }
@@ -203,34 +214,34 @@ impl Chain<'_> {
     }
 
     /// Moves on to the octets after `header`.
-    fn enter(&mut self, header: &Header<'_>) {
+    fn enter(&mut self, header: &CompressibleHeader<'_>) {
         match header {
-            Header::Ipv6(inner) => {
+            CompressibleHeader::Ipv6(inner) => {
                 self.encapsulation = Encapsulation::ipv6(&self.ip.source, &self.ip.destination);
                 self.ip = *inner;
                 self.ip_count += 1;
                 self.is_checksum_plain = true;
             }
-            Header::Extension(header) => self.is_checksum_plain &= !header.hides_checksum(),
-            Header::Udp(_) => {}
+            CompressibleHeader::Extension(header) => self.is_checksum_plain &= !header.hides_checksum(),
+            CompressibleHeader::Udp(_) => {}
         }
     }
 
-    fn write(&self, writer: &mut Writer<'_>, header: Header<'_>, nh: bool) {
+    fn write(&self, writer: &mut Writer<'_>, header: CompressibleHeader<'_>, nh: bool) {
         // No value is rejected: all were chosen to fit. Lack of room is reported at the end.
         let _ = match header {
-            Header::Ipv6(header) => {
+            CompressibleHeader::Ipv6(header) => {
                 if self.ip_count > 1 {
-                    let _ = extension::extension(writer, &mut Extension::new(Eid::Ipv6));
+                    let _ = extension::extension(writer, &mut ExtensionHeader::new(Eid::Ipv6));
                 }
                 let contexts = &self.settings.contexts;
                 lowpan_iphc(writer, &mut Iphc::compress(&header, nh, contexts, self.encapsulation))
             }
-            Header::Extension(mut header) => {
+            CompressibleHeader::Extension(mut header) => {
                 header.nh = nh;
                 extension::extension(writer, &mut header)
             }
-            Header::Udp(mut header) => udp::udp(writer, &mut header),
+            CompressibleHeader::Udp(mut header) => udp::udp(writer, &mut header),
         };
     }
 }

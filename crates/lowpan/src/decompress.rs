@@ -5,13 +5,13 @@ use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use crate::address::{Fault, Role};
+use crate::address::{AddressFault, Role};
 use crate::iphc::{Iphc, lowpan_iphc};
 use crate::link::{Encapsulation, Links};
 use crate::nhc::Nhc;
-use crate::nhc::extension::{Eid, Extension};
+use crate::nhc::extension::{Eid, ExtensionHeader};
 use crate::nhc::udp::{self, UdpNhc};
-use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+use crate::{LowpanSettings, MAX_IP, UdpChecksum, dispatch};
 
 /// Result of [`decompress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl core::fmt::Display for DecompressError {
             Self::Dispatch { octet } => write!(f, "dispatch {octet:#04x} is neither LOWPAN_IPHC nor IPv6"),
             Self::Malformed { offset } => write!(f, "malformed header before octet {offset}"),
             Self::UnknownNhc { offset } => write!(f, "unknown LOWPAN_NHC at octet {offset}"),
-            Self::TooDeep { offset } => write!(f, "one IPv6 header too many at octet {offset}"),
+            Self::TooDeep { offset } => write!(f, "more than 4 nested IPv6 headers, at octet {offset}"),
             Self::NoContext { offset, id } => {
                 write!(f, "unknown context {id} in the header at octet {offset}")
             }
@@ -87,10 +87,13 @@ impl core::fmt::Display for DecompressError {
                 write!(f, "the header at octet {offset} needs a link address that was not given")
             }
             Self::ChecksumElided { offset } => {
-                write!(f, "the UDP header at octet {offset} has no checksum, and must")
+                write!(
+                    f,
+                    "the UDP header at octet {offset} has no checksum, but its elision is not authorized"
+                )
             }
-            Self::TooLong => write!(f, "the packet is longer than IPv6 can say"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::TooLong => write!(f, "the packet exceeds the maximum of Payload Length"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
@@ -102,7 +105,7 @@ impl core::error::Error for DecompressError {}
 /// Lengths are inferred from the end of `octets`: security and check sequence of the frame must have been removed.
 /// After an error the content of `out` is unspecified.
 pub fn decompress(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
     out: &mut [u8],
@@ -136,7 +139,7 @@ impl ElidedChecksum {
 /// [`decompress`] without the computation of an elided checksum. For a first fragment, `total` is the length of the
 /// whole packet in octets, from which lengths follow.
 pub(crate) fn decompress_part(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
     total: Option<usize>,
@@ -146,16 +149,16 @@ pub(crate) fn decompress_part(
         [] => Err(DecompressError::Malformed { offset: 0 }),
         [dispatch::IPV6, ref packet @ ..] => {
             Ipv6::read(packet).map_err(|_| DecompressError::Malformed { offset: 1 })?;
-            let mut packet_out = Output { out, at: 0 };
+            let mut packet_out = OutputBuffer { out, at: 0 };
             packet_out.room(packet.len())?.copy_from_slice(packet);
             Ok((Decompressed { header_in: 1, header_out: 0, len: packet.len() }, None))
         }
         [octet, ..] if dispatch::is_lowpan_iphc(octet) => {
-            let mut packet = Packet {
+            let mut packet = PacketBuilder {
                 settings,
                 encapsulation: Encapsulation::link(links),
                 reader: Reader::contiguous(octets),
-                output: Output { out, at: 0 },
+                output: OutputBuffer { out, at: 0 },
                 ips: [0; MAX_IP],
                 ip_count: 0,
                 next_header_at: 0,
@@ -170,12 +173,12 @@ pub(crate) fn decompress_part(
 }
 
 /// The part of the packet that is written.
-struct Output<'o> {
+struct OutputBuffer<'o> {
     out: &'o mut [u8],
     at: usize,
 }
 
-impl Output<'_> {
+impl OutputBuffer<'_> {
     /// Returns the place of the next `len` octets.
     fn room(&mut self, len: usize) -> Result<&mut [u8], DecompressError> {
         let have = self.out.len();
@@ -194,12 +197,12 @@ impl Output<'_> {
 }
 
 /// A packet whose headers are being restored. Lengths and an elided checksum are filled in when its end is known.
-struct Packet<'p, 'o> {
-    settings: &'p Settings,
+struct PacketBuilder<'p, 'o> {
+    settings: &'p LowpanSettings,
     /// Encapsulation of the next IPv6 header.
     encapsulation: Encapsulation,
     reader: Reader<'p>,
-    output: Output<'o>,
+    output: OutputBuffer<'o>,
     /// Offsets of the IPv6 headers in the output.
     ips: [usize; MAX_IP],
     ip_count: usize,
@@ -211,7 +214,7 @@ struct Packet<'p, 'o> {
     udp: Option<(usize, bool)>,
 }
 
-impl<'p> Packet<'p, '_> {
+impl<'p> PacketBuilder<'p, '_> {
     /// Returns the error of a malformed header at the present offset.
     fn malformed(&self) -> DecompressError {
         DecompressError::Malformed { offset: self.reader.position() }
@@ -246,12 +249,12 @@ impl<'p> Packet<'p, '_> {
         let header =
             iphc.expand(&self.settings.contexts, self.encapsulation).map_err(|(role, fault)| {
                 match (fault, role) {
-                    (Fault::Reserved, _) => DecompressError::Malformed { offset },
-                    (Fault::NoLinkAddress, _) => DecompressError::NoLinkAddress { offset },
-                    (Fault::NoContext, Role::Source) => {
+                    (AddressFault::Reserved, _) => DecompressError::Malformed { offset },
+                    (AddressFault::NoLinkAddress, _) => DecompressError::NoLinkAddress { offset },
+                    (AddressFault::NoContext, Role::Source) => {
                         DecompressError::NoContext { offset, id: iphc.source.context }
                     }
-                    (Fault::NoContext, Role::Destination) => {
+                    (AddressFault::NoContext, Role::Destination) => {
                         DecompressError::NoContext { offset, id: iphc.destination.context }
                     }
                 }
@@ -267,7 +270,7 @@ impl<'p> Packet<'p, '_> {
         Ok(iphc.nh)
     }
 
-    fn extension(&mut self, header: &Extension<'p>) -> Result<bool, DecompressError> {
+    fn extension(&mut self, header: &ExtensionHeader<'p>) -> Result<bool, DecompressError> {
         let len = header.expanded_len().ok_or_else(|| self.malformed())?;
         self.output.set(self.next_header_at, [header.eid.protocol()]);
         self.next_header_at = self.output.at;

@@ -42,7 +42,7 @@ pub enum FcsError {
 impl core::fmt::Display for FcsError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Short => write!(f, "no room for a check sequence"),
+            Self::Short => write!(f, "too short for a check sequence"),
             Self::Wrong { sent, computed } => write!(
                 f,
                 "check sequence {:#06x}, but the frame gives {:#06x}",

@@ -15,12 +15,12 @@ use core::time::Duration;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use crate::compress::{CompressError, Elision, Part, compress_part};
+use crate::compress::{CompressError, Elision, PacketPart, compress_part};
 use crate::decompress::{DecompressError, decompress_part};
 use crate::fragment::{FragmentError, FragmentHeader, Fragments, UNIT};
 use crate::link::Links;
-use crate::reassembly::Place;
-use crate::{Settings, dispatch, fcs};
+use crate::reassembly::FragmentPlace;
+use crate::{LowpanSettings, dispatch, fcs};
 
 /// Next hop of the fragments of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,13 @@ impl core::fmt::Display for ForwardError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Malformed => write!(f, "malformed first fragment"),
-            Self::Duplicate => write!(f, "first fragment that came before"),
+            Self::Duplicate => write!(f, "repeated first fragment"),
             Self::Header(error) => write!(f, "first fragment: {error}"),
-            Self::HopLimit => write!(f, "the hop limit is exceeded"),
+            Self::HopLimit => write!(f, "hop limit exceeded"),
             Self::Checksum => write!(f, "the UDP checksum can no longer be elided"),
             Self::Compress(error) => write!(f, "{error}"),
             Self::Fragment(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "all entries are taken"),
+            Self::Full => write!(f, "all forwarding entries are in use"),
         }
     }
 }
@@ -87,7 +87,7 @@ impl core::error::Error for ForwardError {}
 
 /// A packet whose fragments are forwarded.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ForwardingEntry {
     links: Links,
     size: u16,
     tag: u16,
@@ -101,7 +101,7 @@ struct Entry {
     deadline: Instant,
 }
 
-impl Entry {
+impl ForwardingEntry {
     fn is_of(&self, links: Links, header: FragmentHeader) -> bool {
         (self.links, self.size, self.tag) == (links, header.datagram_size, header.datagram_tag)
     }
@@ -117,7 +117,7 @@ impl Entry {
 /// without an entry are for this node, and are given to a [`Reassembler`](crate::reassembly::Reassembler).
 #[derive(Debug)]
 pub struct Forwarder<const N: usize> {
-    entries: [Option<Entry>; N],
+    entries: [Option<ForwardingEntry>; N],
     timeout: Duration,
 }
 
@@ -165,7 +165,7 @@ impl<const N: usize> Forwarder<N> {
     pub fn first<'o>(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &LowpanSettings,
         fragment: FirstFragment<'_>,
         route: impl FnOnce(&Ipv6) -> Option<Route>,
         out: &'o mut [u8],
@@ -208,7 +208,7 @@ impl<const N: usize> Forwarder<N> {
             *hop_limit = ip.hop_limit - 1;
         }
         let elision = Elision::AsBefore(elided.is_some());
-        let compressed = compress_part(settings, route.links, &Part { packet, total, elision }, out)
+        let compressed = compress_part(settings, route.links, &PacketPart { packet, total, elision }, out)
             .map_err(ForwardError::Compress)?;
         // A UDP header is the last that is compressed: in-line, it would have no checksum.
         if elided.is_some() && compressed.header_in != done.header_out {
@@ -222,7 +222,7 @@ impl<const N: usize> Forwarder<N> {
         let tag = fragment.header.datagram_tag;
         let size = header.datagram_size;
         let deadline = now + self.timeout;
-        let entry = Entry { links, size, tag, route, check, last: 0, forwarded, deadline };
+        let entry = ForwardingEntry { links, size, tag, route, check, last: 0, forwarded, deadline };
         let index = known.or_else(|| self.free()).ok_or(ForwardError::Full)?;
         if let Some(place) = self.entries.get_mut(index) {
             *place = Some(entry);
@@ -239,7 +239,9 @@ impl<const N: usize> Forwarder<N> {
         content: &[u8],
     ) -> Forward {
         self.handle_timeout(now);
-        let Ok(Place::At { start, end }) = Place::of(header, content) else { return Forward::Unknown };
+        let Ok(FragmentPlace::At { start, end }) = FragmentPlace::of(header, content) else {
+            return Forward::Unknown;
+        };
         let mut entries = self.entries.iter_mut().flatten();
         let Some(entry) = entries.find(|entry| entry.is_of(links, header)) else { return Forward::Unknown };
         // A frame whose acknowledgement was lost is repeated before any other.

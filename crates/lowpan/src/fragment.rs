@@ -5,7 +5,7 @@
 
 use thinair_wire::coder::{Coder, NoRoom, Step, Writer};
 
-use crate::compress::Compressed;
+use crate::compress::CompressedPacket;
 
 /// Length of the header of a first fragment, in octets.
 pub const FRAG1_LEN: usize = 4;
@@ -80,8 +80,12 @@ pub enum FragmentError {
 impl core::fmt::Display for FragmentError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::TooLong { size } => write!(f, "{size} octets are more than fragments can say"),
-            Self::NoRoom { room } => write!(f, "{room} octets a frame are too few"),
+            Self::TooLong { size } => {
+                write!(f, "{size} octets exceed the maximum of a fragmented packet, 2047")
+            }
+            Self::NoRoom { room } => {
+                write!(f, "{room} octets of payload in a frame are too few for a fragment")
+            }
         }
     }
 }
@@ -121,12 +125,12 @@ impl Fragment<'_> {
 /// Iterates over the fragments of a packet, first to last. `Iterator::count` of a copy returns their number.
 ///
 /// ```
-/// use thinair_lowpan::{Links, Settings, compress, fragment::Fragments};
+/// use thinair_lowpan::{Links, LowpanSettings, compress, fragment::Fragments};
 ///
 /// let mut packet = [0; 300];
 /// packet[..8].copy_from_slice(b"\x60\0\0\0\x01\x04\x3b\x40");
 /// let mut out = [0; 301];
-/// let compressed = compress(&Settings::default(), Links::default(), &packet, &mut out)?;
+/// let compressed = compress(&LowpanSettings::default(), Links::default(), &packet, &mut out)?;
 /// let fragments = Fragments::new(&compressed, &out[..compressed.len], 7, 102)?;
 /// let octets: Vec<_> = fragments.map(|fragment| fragment.octets()).collect();
 /// assert_eq!(octets, [95, 101, 97]);
@@ -149,10 +153,10 @@ pub struct Fragments<'p> {
 
 impl<'p> Fragments<'p> {
     /// Fragments the output of [`compress`](crate::compress), or a ROHC packet after its dispatch
-    /// ([`Compressed::rohc`]), for frames with `room` octets of payload. `datagram_tag` is one more than that of the
+    /// ([`CompressedPacket::rohc`]), for frames with `room` octets of payload. `datagram_tag` is one more than that of the
     /// previous fragmented packet, with any destination.
     pub fn new(
-        compressed: &Compressed,
+        compressed: &CompressedPacket,
         octets: &'p [u8],
         datagram_tag: u16,
         room: usize,
@@ -172,7 +176,7 @@ impl<'p> Fragments<'p> {
     /// Fragments the beginning of a packet, whose rest is forwarded separately: all frames have fragmentation
     /// headers.
     pub(crate) fn of_part(
-        compressed: &Compressed,
+        compressed: &CompressedPacket,
         octets: &'p [u8],
         header: FragmentHeader,
         room: usize,
@@ -183,7 +187,12 @@ impl<'p> Fragments<'p> {
         if is_enough { Ok(fragments) } else { Err(FragmentError::NoRoom { room }) }
     }
 
-    const fn cut(compressed: &Compressed, octets: &'p [u8], header: FragmentHeader, room: usize) -> Self {
+    const fn cut(
+        compressed: &CompressedPacket,
+        octets: &'p [u8],
+        header: FragmentHeader,
+        room: usize,
+    ) -> Self {
         Self {
             octets,
             head_out: compressed.header_out,
@@ -250,8 +259,8 @@ mod tests {
         for (is_subsequent, widths) in [(0, &[2, 1, 2, 11, 16][..]), (1, &[2, 1, 2, 11, 16, 8])] {
             let mut describer = Describer::<8>::new(is_subsequent);
             fragment_header(&mut describer, &mut FragmentHeader::default()).unwrap();
-            let told: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
-            assert_eq!(told, widths);
+            let fields: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
+            assert_eq!(fields, widths);
         }
         let mut out = [0; 5];
         assert_eq!(FragmentHeader::first(0x500, 0xABCD).write(&mut out), Ok(4));
@@ -266,7 +275,7 @@ mod tests {
     fn fragments_end_at_multiples_of_8_octets_of_the_packet() {
         let octets: Vec<u8> = (0..=255).cycle().take(2047).collect();
         for (header_in, header_out) in [(0, 1), (40, 3), (48, 7), (48, 47)] {
-            let compressed = Compressed { header_in, header_out, len: 0 };
+            let compressed = CompressedPacket { header_in, header_out, len: 0 };
             for room in 60..=120 {
                 for len in [0, 1, 8, 50, 99, 400, 1280 - header_in] {
                     let octets = &octets[..header_out + len];
@@ -295,15 +304,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_told() {
-        let compressed = Compressed { header_in: 40, header_out: 30, len: 2038 };
+    fn what_cannot_be_cut_is_reported() {
+        let compressed = CompressedPacket { header_in: 40, header_out: 30, len: 2038 };
         let octets = [0; 2038];
         let too_long = Fragments::new(&compressed, &octets, 0, 100);
         assert_eq!(too_long.unwrap_err(), FragmentError::TooLong { size: 2048 });
         for (room, is_enough) in [(12, false), (33, false), (34, true)] {
             assert_eq!(Fragments::new(&compressed, &octets[1..], 0, room).is_ok(), is_enough, "{room}");
         }
-        let compressed = Compressed { header_in: 0, header_out: 1, len: 100 };
+        let compressed = CompressedPacket { header_in: 0, header_out: 1, len: 100 };
         assert!(Fragments::new(&compressed, &octets[..100], 0, 12).is_err());
         assert_eq!(Fragments::new(&compressed, &octets[..100], 0, 13).unwrap().count(), 13);
     }

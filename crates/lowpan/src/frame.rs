@@ -8,7 +8,7 @@ mod security;
 use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
 
 use crate::link::{LinkAddress, Links};
-pub use security::{KeyIdMode, Security};
+pub use security::{AuxSecurityHeader, KeyIdMode};
 
 /// Longest frame of the 2.4 GHz PHY, check sequence included, in octets (`aMaxPHYPacketSize`).
 pub const MAX_LEN: usize = 127;
@@ -44,7 +44,7 @@ pub enum FrameVersion {
 
 /// A frame without its check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame<'p> {
+pub struct WpanFrame<'p> {
     /// Type.
     pub frame_type: FrameType,
     /// Version.
@@ -64,10 +64,10 @@ pub struct Frame<'p> {
     /// Address of the sender.
     pub source: LinkAddress,
     /// Auxiliary Security Header; `None` if the frame is not secured.
-    pub security: Option<Security>,
+    pub security: Option<AuxSecurityHeader>,
     /// Information Elements with their terminations, only in version 2.
     pub information_elements: &'p [u8],
-    /// Payload of the layer above; encrypted if [`Security::is_encrypted`].
+    /// Payload of the layer above; encrypted if [`AuxSecurityHeader::is_encrypted`].
     pub payload: &'p [u8],
     /// Message Integrity Code of a secured frame.
     pub mic: &'p [u8],
@@ -75,7 +75,7 @@ pub struct Frame<'p> {
 
 /// Reason why octets cannot be read as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameError {
+pub enum WpanFrameError {
     /// The peer sent a Multipurpose, Fragment or Extended frame, which have other headers, or a reserved type.
     Type {
         /// Frame Type, 4 to 7.
@@ -91,21 +91,21 @@ pub enum FrameError {
     Security2003,
 }
 
-impl core::fmt::Display for FrameError {
+impl core::fmt::Display for WpanFrameError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Type { value } => write!(f, "frame type {value} is not read"),
+            Self::Type { value } => write!(f, "frame type {value} is not supported"),
             Self::Malformed { offset } => write!(f, "malformed frame before octet {offset}"),
-            Self::Security2003 => write!(f, "secured by the rules of 2003"),
+            Self::Security2003 => write!(f, "security of IEEE 802.15.4-2003 is not supported"),
         }
     }
 }
 
-impl core::error::Error for FrameError {}
+impl core::error::Error for WpanFrameError {}
 
 /// Reason why a frame cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameWriteError {
+pub enum WpanFrameWriteError {
     /// This version does not allow these addresses with these PAN IDs.
     Pan,
     /// The version does not allow a field: only version 2 has frames without a sequence number, or with Information
@@ -120,20 +120,20 @@ pub enum FrameWriteError {
     },
 }
 
-impl core::fmt::Display for FrameWriteError {
+impl core::fmt::Display for WpanFrameWriteError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Pan => write!(f, "no frame has these addresses and PAN IDs"),
-            Self::Version => write!(f, "the frame version does not have what the frame has"),
-            Self::Mic => write!(f, "the integrity code is not as long as the security level says"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::Pan => write!(f, "no frame of this version can have these addresses and PAN IDs"),
+            Self::Version => write!(f, "the frame version does not allow a field of the frame"),
+            Self::Mic => write!(f, "the integrity code does not have the length of the security level"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
 
-impl core::error::Error for FrameWriteError {}
+impl core::error::Error for WpanFrameWriteError {}
 
-impl<'p> Frame<'p> {
+impl<'p> WpanFrame<'p> {
     /// Creates a data frame of version 0 within a PAN, as RFC 4944 requires: both addresses in-line, one PAN ID.
     pub const fn data(pan: u16, links: Links, sequence_number: u8, payload: &'p [u8]) -> Self {
         Self {
@@ -169,34 +169,35 @@ impl<'p> Frame<'p> {
     }
 
     /// Reads a frame without check sequence.
-    pub fn read(octets: &'p [u8]) -> Result<Self, FrameError> {
+    pub fn read(octets: &'p [u8]) -> Result<Self, WpanFrameError> {
         let mut reader = Reader::contiguous(octets);
-        let mut h = Header::default();
+        let mut h = MacHeader::default();
         let frame_type = match octets.first().map(|octet| octet & 0b111) {
             None | Some(0) => FrameType::Beacon,
             Some(1) => FrameType::Data,
             Some(2) => FrameType::Acknowledgment,
             Some(3) => FrameType::Command,
-            Some(value) => return Err(FrameError::Type { value }),
+            Some(value) => return Err(WpanFrameError::Type { value }),
         };
-        header(&mut reader, &mut h).map_err(|_| FrameError::Malformed { offset: reader.position() })?;
+        header(&mut reader, &mut h).map_err(|_| WpanFrameError::Malformed { offset: reader.position() })?;
         let version = match h.version {
             0 => FrameVersion::V2003,
             1 => FrameVersion::V2006,
             _ => FrameVersion::V2015,
         };
         if h.is_secured && version == FrameVersion::V2003 {
-            return Err(FrameError::Security2003);
+            return Err(WpanFrameError::Security2003);
         }
         let (pans, security) = (h.pans(), h.is_secured.then_some(h.security));
         let start = reader.position();
         let behind = reader.remaining();
-        let mic = security.map_or(0, Security::mic_len);
-        let content = behind.len().checked_sub(mic).ok_or(FrameError::Malformed { offset: octets.len() })?;
+        let mic = security.map_or(0, AuxSecurityHeader::mic_len);
+        let content =
+            behind.len().checked_sub(mic).ok_or(WpanFrameError::Malformed { offset: octets.len() })?;
         let (content, mic) = behind.split_at_checked(content).unwrap_or_default();
         let elements = if h.has_elements() {
-            elements_len(content, security.is_some_and(Security::is_encrypted))
-                .map_err(|at| FrameError::Malformed { offset: start + at })?
+            elements_len(content, security.is_some_and(AuxSecurityHeader::is_encrypted))
+                .map_err(|at| WpanFrameError::Malformed { offset: start + at })?
         } else {
             0
         };
@@ -219,19 +220,19 @@ impl<'p> Frame<'p> {
     }
 
     /// Writes the frame, without check sequence, at the start of `out`; returns its end.
-    pub fn write(&self, out: &mut [u8]) -> Result<usize, FrameWriteError> {
+    pub fn write(&self, out: &mut [u8]) -> Result<usize, WpanFrameWriteError> {
         let have = out.len();
         let is_2015 = self.version == FrameVersion::V2015;
         let has_elements = !self.information_elements.is_empty();
         let needs_2015 = has_elements || self.sequence_number.is_none();
         let is_2003_secured = self.version == FrameVersion::V2003 && self.security.is_some();
         if needs_2015 && !is_2015 || is_2003_secured {
-            return Err(FrameWriteError::Version);
+            return Err(WpanFrameWriteError::Version);
         }
-        if self.mic.len() != self.security.map_or(0, Security::mic_len) {
-            return Err(FrameWriteError::Mic);
+        if self.mic.len() != self.security.map_or(0, AuxSecurityHeader::mic_len) {
+            return Err(WpanFrameWriteError::Mic);
         }
-        let mut h = Header {
+        let mut h = MacHeader {
             frame_type: self.frame_type as u8,
             is_secured: self.security.is_some(),
             frame_pending: self.frame_pending,
@@ -252,16 +253,16 @@ impl<'p> Frame<'p> {
         if h.pans() != wanted {
             h.is_pan_id_compressed = true;
             if h.pans() != wanted {
-                return Err(FrameWriteError::Pan);
+                return Err(WpanFrameWriteError::Pan);
             }
         }
         let mut writer = Writer::new(out, 0);
         // All values were chosen to fit.
-        header(&mut writer, &mut h).map_err(|_| FrameWriteError::Version)?;
+        header(&mut writer, &mut h).map_err(|_| WpanFrameWriteError::Version)?;
         for part in [self.information_elements, self.payload, self.mic] {
             writer.copy(part);
         }
-        writer.finish().map_err(|NoRoom| FrameWriteError::OutputTooSmall { have })
+        writer.finish().map_err(|NoRoom| WpanFrameWriteError::OutputTooSmall { have })
     }
 }
 
@@ -269,7 +270,7 @@ const NO_LINKS: Links = Links { source: LinkAddress::None, destination: LinkAddr
 
 /// Fields of the MAC header as encoded. Those that are not sent have no meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
+struct MacHeader {
     frame_type: u8,
     is_secured: bool,
     frame_pending: bool,
@@ -283,14 +284,14 @@ struct Header {
     destination: MacAddress,
     source_pan: [u8; 2],
     source: MacAddress,
-    security: Security,
+    security: AuxSecurityHeader,
 }
 
 /// MHR: Frame Control, Sequence Number, addressing fields, Auxiliary Security Header; without Information Elements.
 /// IEEE 802.15.4-2015, section 7.2.1 and figure 7-2.
 ///
 /// The standard draws Frame Control from bit 0 on; here each of its octets begins with the most significant bit.
-fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut Header) -> Step {
+fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut MacHeader) -> Step {
     c.reserved(1)?;
     c.flag("PAN ID Compression", &mut h.is_pan_id_compressed)?;
     c.flag("AR", &mut h.ack_request)?;
@@ -326,7 +327,7 @@ fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut Header) -> Step {
 
 const VERSION_2015: u8 = 2;
 
-impl Header {
+impl MacHeader {
     const fn is_sequence_suppressed(&self) -> bool {
         self.version == VERSION_2015 && self.sequence_suppression
     }

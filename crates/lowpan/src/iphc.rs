@@ -3,7 +3,7 @@
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::header::ipv6::Ipv6;
 
-use crate::address::{Address, Fault, Role};
+use crate::address::{Address, AddressFault, Role};
 use crate::context::Contexts;
 use crate::link::Encapsulation;
 
@@ -122,7 +122,7 @@ impl Iphc {
         &self,
         contexts: &Contexts,
         encapsulation: Encapsulation,
-    ) -> Result<Ipv6, (Role, Fault)> {
+    ) -> Result<Ipv6, (Role, AddressFault)> {
         Ok(Ipv6 {
             traffic_class: self.dscp << 2 | self.ecn,
             flow_label: self.flow_label,

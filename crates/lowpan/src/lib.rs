@@ -1,11 +1,11 @@
 //! IPv6 over IEEE 802.15.4: header compression by LOWPAN_IPHC and LOWPAN_NHC (RFC 6282), frames, fragments (RFC 4944).
 //!
 //! [`compress`] turns an IPv6 packet into the content of a link frame, dispatch octet included; [`decompress`] restores
-//! it bit for bit. Both are stateless: the parameters common to both sides are in [`Settings`], and the addresses of the
+//! it bit for bit. Both are stateless: the parameters common to both sides are in [`LowpanSettings`], and the addresses of the
 //! frame's sender and receiver in [`Links`].
 //!
 //! [`Fragments`](fragment::Fragments) fragments a packet that does not fit into a frame. On the other side,
-//! [`Frame`](frame::Frame) decodes addresses and payload, [`Stack`](stack::Stack) the headers before a packet, and a
+//! [`WpanFrame`](frame::WpanFrame) decodes addresses and payload, [`HeaderStack`](stack::HeaderStack) the headers before a packet, and a
 //! [`Reassembler`](reassembly::Reassembler) reassembles fragments; a node in between does likewise, or forwards fragments
 //! with a [`Forwarder`](forward::Forwarder). These two store packets, in the number and for the time that the caller
 //! sets. A ROHC packet can take the place of an IPv6 packet: [`dispatch`].
@@ -14,13 +14,13 @@
 //! not panic on octets from outside.
 //!
 //! ```
-//! use thinair_lowpan::{LinkAddress, Links, Settings, compress, decompress};
+//! use thinair_lowpan::{LinkAddress, Links, LowpanSettings, compress, decompress};
 //!
 //! // A CoAP GET over UDP between link-local addresses that are made of link addresses: 57 octets.
 //! let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x01\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x02\
 //!     \xe0\x01\x16\x33\0\x11\x12\x34\x40\x01\x12\x34\xb4time";
 //! let links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
-//! let settings = Settings::default();
+//! let settings = LowpanSettings::default();
 //!
 //! let (mut frame, mut back) = ([0; 128], [0; 128]);
 //! let compressed = compress(&settings, links, &packet, &mut frame)?;
@@ -54,14 +54,14 @@ mod nhc;
 pub mod reassembly;
 pub mod stack;
 
-pub use compress::{CompressError, Compressed, compress};
-pub use context::{BadContext, Context, Contexts};
+pub use compress::{CompressError, CompressedPacket, compress};
+pub use context::{BadContext, Contexts, LowpanContext};
 pub use decompress::{DecompressError, Decompressed, decompress};
 pub use link::{LinkAddress, Links};
 
 /// Parameters that the two ends of a link have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct LowpanSettings {
     /// Prefixes for the compression of addresses.
     pub contexts: Contexts,
     /// Elision of UDP checksums on the link.

@@ -5,13 +5,13 @@ pub(crate) mod udp;
 
 use thinair_wire::coder::{Reader, Refusal, Step};
 
-use extension::{Eid, Extension};
+use extension::{Eid, ExtensionHeader};
 use udp::UdpNhc;
 
 /// A header in LOWPAN_NHC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nhc<'p> {
-    Extension(Extension<'p>),
+    Extension(ExtensionHeader<'p>),
     Udp(UdpNhc),
 }
 
@@ -25,7 +25,7 @@ impl<'p> Nhc<'p> {
             done => return done.map(|()| Self::Udp(header)),
         }
         *reader = start;
-        let mut header = Extension::new(Eid::Ipv6);
+        let mut header = ExtensionHeader::new(Eid::Ipv6);
         extension::extension(reader, &mut header)?;
         Ok(Self::Extension(header))
     }

@@ -16,10 +16,10 @@ use thinair_wire::time::Instant;
 use crate::decompress::{DecompressError, decompress_part};
 use crate::fragment::{FragmentHeader, UNIT};
 use crate::link::Links;
-use crate::{Settings, dispatch};
-pub(crate) use slot::Place;
-pub use slot::Slot;
-use slot::{First, Key, Partial};
+use crate::{LowpanSettings, dispatch};
+pub(crate) use slot::FragmentPlace;
+pub use slot::ReassemblySlot;
+use slot::{DatagramKey, FirstFragmentInfo, Partial};
 
 /// Longest time that RFC 4944 allows fragments to wait for the others.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ pub enum WhenFull {
 
 /// Content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// IPv6, decompressed.
     Ipv6,
     /// ROHC, without dispatch, as sent.
@@ -48,14 +48,14 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// Content.
-    pub kind: Kind,
+    pub kind: DatagramKind,
     /// Octets.
     pub octets: &'a [u8],
 }
 
 /// Result of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received<'a> {
+pub enum FragmentOutcome<'a> {
     /// Other fragments are missing.
     Waiting,
     /// The fragment had arrived before.
@@ -89,8 +89,8 @@ impl core::fmt::Display for ReassemblyError {
         match self {
             Self::Malformed => write!(f, "malformed fragment"),
             Self::Header(error) => write!(f, "first fragment: {error}"),
-            Self::TooLong { size } => write!(f, "no slot has {size} octets"),
-            Self::Full => write!(f, "all slots are taken"),
+            Self::TooLong { size } => write!(f, "no reassembly slot is long enough for {size} octets"),
+            Self::Full => write!(f, "all reassembly slots are in use"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl core::error::Error for ReassemblyError {}
 
 /// Counters of packets and fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct ReassemblyCounters {
     /// Packets that were completed.
     pub complete: u64,
     /// Packets that were incomplete when their time was over.
@@ -114,29 +114,35 @@ pub struct Counters {
     pub refused: u64,
 }
 
-/// Reassembles up to `N` packets at a time, each in the memory of a [`Slot`].
+/// Reassembles up to `N` packets at a time, each in the memory of a [`ReassemblySlot`].
 ///
 /// **Give every fragment to [`receive`](Self::receive)**, with the time; to have slots released in between, call
 /// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Reassembler<B, const N: usize> {
-    slots: [Slot<B>; N],
+    slots: [ReassemblySlot<B>; N],
     timeout: Duration,
     when_full: WhenFull,
-    counters: Counters,
+    counters: ReassemblyCounters,
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>, const N: usize> Reassembler<B, N> {
     /// Creates a reassembler with a slot for each packet that may be incomplete at a time. `timeout` counts from the
     /// arrival of a packet's first fragment; RFC 4944 allows up to [`TIMEOUT`].
-    pub const fn new(slots: [Slot<B>; N], timeout: Duration, when_full: WhenFull) -> Self {
-        let counters =
-            Counters { complete: 0, timed_out: 0, replaced: 0, overlapped: 0, duplicates: 0, refused: 0 };
+    pub const fn new(slots: [ReassemblySlot<B>; N], timeout: Duration, when_full: WhenFull) -> Self {
+        let counters = ReassemblyCounters {
+            complete: 0,
+            timed_out: 0,
+            replaced: 0,
+            overlapped: 0,
+            duplicates: 0,
+            refused: 0,
+        };
         Self { slots, timeout, when_full, counters }
     }
 
     /// Returns the counters.
-    pub const fn counters(&self) -> Counters {
+    pub const fn counters(&self) -> ReassemblyCounters {
         self.counters
     }
 
@@ -159,48 +165,48 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>, const N: usize> Reassembler<B, N> {
 
     /// Drops all packets, as after a Disassociation event.
     pub fn clear(&mut self) {
-        self.slots.iter_mut().for_each(Slot::clear);
+        self.slots.iter_mut().for_each(ReassemblySlot::clear);
     }
 
     /// Processes the fragment of a packet between `links`, which are the addresses of a mesh header if there is one
-    /// ([`Stack::links`](crate::stack::Stack)): `header`, and the `content` after it, of FRAG1 from its dispatch on.
+    /// ([`HeaderStack::links`](crate::stack::HeaderStack)): `header`, and the `content` after it, of FRAG1 from its dispatch on.
     pub fn receive(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &LowpanSettings,
         links: Links,
         header: FragmentHeader,
         content: &[u8],
-    ) -> Result<Received<'_>, ReassemblyError> {
+    ) -> Result<FragmentOutcome<'_>, ReassemblyError> {
         self.handle_timeout(now);
         let outcome = self.enter(now, settings, links, header, content);
         let (index, entered) = outcome.inspect_err(|_| self.counters.refused += 1)?;
         if entered == Entered::Duplicate {
             self.counters.duplicates += 1;
-            return Ok(Received::Duplicate);
+            return Ok(FragmentOutcome::Duplicate);
         }
         self.counters.overlapped += u64::from(entered == Entered::BegunAnew);
-        match self.slots.get_mut(index).and_then(Slot::complete) {
+        match self.slots.get_mut(index).and_then(ReassemblySlot::complete) {
             Some(datagram) => {
                 self.counters.complete += 1;
-                Ok(Received::Complete(datagram))
+                Ok(FragmentOutcome::Complete(datagram))
             }
-            None if entered == Entered::BegunAnew => Ok(Received::BegunAnew),
-            None => Ok(Received::Waiting),
+            None if entered == Entered::BegunAnew => Ok(FragmentOutcome::BegunAnew),
+            None => Ok(FragmentOutcome::Waiting),
         }
     }
 
     fn enter(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &LowpanSettings,
         links: Links,
         header: FragmentHeader,
         content: &[u8],
     ) -> Result<(usize, Entered), ReassemblyError> {
-        let place = Place::of(header, content)?;
-        let key = Key { links, size: header.datagram_size, tag: header.datagram_tag };
-        let fragment = Incoming { settings, links, place, content };
+        let place = FragmentPlace::of(header, content)?;
+        let key = DatagramKey { links, size: header.datagram_size, tag: header.datagram_tag };
+        let fragment = IncomingFragment { settings, links, place, content };
         if let Some(index) = self.slots.iter().position(|slot| slot.key() == Some(key))
             && let Some(slot) = self.slots.get_mut(index)
         {
@@ -247,31 +253,31 @@ enum Entered {
 }
 
 /// A valid fragment.
-struct Incoming<'a> {
-    settings: &'a Settings,
+struct IncomingFragment<'a> {
+    settings: &'a LowpanSettings,
     links: Links,
-    place: Place,
+    place: FragmentPlace,
     content: &'a [u8],
 }
 
-impl Incoming<'_> {
+impl IncomingFragment<'_> {
     /// Begins a packet with its first arrival. On failure the slot is unchanged, except octets of a packet that is
     /// dropped.
     fn begin<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
-        slot: &mut Slot<B>,
-        key: Key,
+        slot: &mut ReassemblySlot<B>,
+        key: DatagramKey,
         deadline: Instant,
     ) -> Result<(), ReassemblyError> {
         let mut partial = Partial::new(key, deadline);
         let total = usize::from(key.size);
         match self.place {
-            Place::First => {
+            FragmentPlace::First => {
                 let (first, len) = self.expand(slot, total, total)?;
                 partial.first = Some(first);
                 partial.units.add(0, len.div_ceil(UNIT));
             }
-            Place::At { start, end } => {
+            FragmentPlace::At { start, end } => {
                 slot.copy(start, self.content);
                 partial.units.add(start / UNIT, end.div_ceil(UNIT));
             }
@@ -284,8 +290,8 @@ impl Incoming<'_> {
     /// room is used.
     fn begin_anew<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
-        slot: &mut Slot<B>,
-        key: Key,
+        slot: &mut ReassemblySlot<B>,
+        key: DatagramKey,
         deadline: Instant,
     ) -> Result<Entered, ReassemblyError> {
         let was_waiting = slot.waiting().is_some();
@@ -297,12 +303,12 @@ impl Incoming<'_> {
     /// Adds a fragment to others; `None` if it overlaps a different one.
     fn enter_again<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
-        slot: &mut Slot<B>,
+        slot: &mut ReassemblySlot<B>,
     ) -> Result<Option<Entered>, ReassemblyError> {
         let Some(mut partial) = slot.partial() else { return Ok(None) };
         let total = usize::from(partial.key.size);
         match self.place {
-            Place::First => {
+            FragmentPlace::First => {
                 if let Some(first) = partial.first {
                     let is_same = first.is_of(self.content);
                     return Ok(is_same.then_some(Entered::Duplicate));
@@ -321,7 +327,7 @@ impl Incoming<'_> {
                 partial.first = Some(first);
                 partial.units.add(0, len.div_ceil(UNIT));
             }
-            Place::At { start, end } => {
+            FragmentPlace::At { start, end } => {
                 let (from, to) = (start / UNIT, end.div_ceil(UNIT));
                 if partial.units.has_any(from, to) {
                     let is_same = partial.units.is_one(from, to) && slot.octets(start, end) == self.content;
@@ -339,10 +345,10 @@ impl Incoming<'_> {
     /// Decompresses a first fragment into the first `room` octets of the slot; returns its length.
     fn expand<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
-        slot: &mut Slot<B>,
+        slot: &mut ReassemblySlot<B>,
         total: usize,
         room: usize,
-    ) -> Result<(First, usize), ReassemblyError> {
+    ) -> Result<(FirstFragmentInfo, usize), ReassemblyError> {
         let out = slot.room(room);
         let too_small = ReassemblyError::Header(DecompressError::OutputTooSmall { have: out.len() });
         let mut copy = |octets: &[u8]| {
@@ -350,18 +356,18 @@ impl Incoming<'_> {
             Ok(octets.len())
         };
         let (kind, len, elided) = if let Some(rohc) = self.content.strip_prefix(&dispatch::ROHC) {
-            (Kind::Rohc, copy(rohc)?, None)
+            (DatagramKind::Rohc, copy(rohc)?, None)
         } else if let Some(ipv6) = self.content.strip_prefix(&[dispatch::IPV6]) {
-            (Kind::Ipv6, copy(ipv6)?, None)
+            (DatagramKind::Ipv6, copy(ipv6)?, None)
         } else {
             let expanded = decompress_part(self.settings, self.links, self.content, Some(total), out);
             let (done, elided) = expanded.map_err(ReassemblyError::Header)?;
-            (Kind::Ipv6, done.len, elided)
+            (DatagramKind::Ipv6, done.len, elided)
         };
         if len == 0 || len % UNIT != 0 && len != total {
             return Err(ReassemblyError::Malformed);
         }
-        Ok((First::of(kind, elided, self.content), len))
+        Ok((FirstFragmentInfo::of(kind, elided, self.content), len))
     }
 }
 

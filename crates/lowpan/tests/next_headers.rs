@@ -5,7 +5,7 @@
 mod common;
 
 use common::{address, datagram, eliding, ipv6, packet, received, sent, settings};
-use thinair_lowpan::{DecompressError, LinkAddress, Links, Settings, decompress};
+use thinair_lowpan::{DecompressError, LinkAddress, Links, LowpanSettings, decompress};
 use thinair_wire::header::ipv6::Ipv6;
 
 const HOP_BY_HOP: u8 = 0;
@@ -27,7 +27,7 @@ fn ip() -> Ipv6 {
 /// Returns the octets after LOWPAN_IPHC when `content`, of type `kind`, is sent.
 #[track_caller]
 fn nhc(kind: u8, content: &[u8]) -> Vec<u8> {
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), kind, content));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), kind, content));
     assert_eq!(frame[..2], *b"\x7e\x33");
     frame[2..].to_vec()
 }
@@ -92,11 +92,12 @@ fn a_header_of_any_length_is_padded_by_the_decompressor() {
     for (len, padding) in padding.iter().enumerate().take(7) {
         let options = &[5, 4, 9, 9, 9, 9][..len];
         let frame = [&[0x7E, 0x33, 0xE6, ICMPV6, len as u8], options].concat();
-        let (whole, _) = received(&Settings::default(), LINKS, &frame);
+        let (whole, _) = received(&LowpanSettings::default(), LINKS, &frame);
         assert_eq!(whole[40..], [&[ICMPV6, 0], options, *padding].concat());
     }
     // A header without options cannot be padded.
-    let refused = decompress(&Settings::default(), LINKS, b"\x7e\x33\xe2\x3a\x05\0\0\0\0\0", &mut [0; 128]);
+    let refused =
+        decompress(&LowpanSettings::default(), LINKS, b"\x7e\x33\xe2\x3a\x05\0\0\0\0\0", &mut [0; 128]);
     assert_eq!(refused, Err(DecompressError::Malformed { offset: 10 }));
 }
 
@@ -109,7 +110,7 @@ fn a_header_of_more_than_255_octets_goes_in_line() {
         header
     };
     assert_eq!(nhc(ROUTING, &header(31, 0xFF))[..3], [0xE2, ICMPV6, 254]);
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), ROUTING, &header(32, 0xFF)));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), ROUTING, &header(32, 0xFF)));
     assert_eq!(frame[..3], [0x7A, 0x33, ROUTING]);
     // With its padding elided it is short enough: an option of 255 octets, and seven of PadN.
     let mut options = header(32, 0);
@@ -154,7 +155,7 @@ fn an_ipv6_header_inside_takes_its_identifiers_from_the_one_outside() {
 fn a_checksum_inside_is_elided_behind_any_header_outside() {
     let inner = packet(ip(), UDP, &datagram(&ip(), 1, 2, b"data"));
     let content = [&[IPV6, 0, 3, 1, 0, 0, 0, 0][..], &inner].concat();
-    let frame = sent(&eliding(Settings::default()), LINKS, &packet(ip(), ROUTING, &content));
+    let frame = sent(&eliding(LowpanSettings::default()), LINKS, &packet(ip(), ROUTING, &content));
     assert_eq!(frame[..14], *b"\x7e\x33\xe3\x06\x03\x01\0\0\0\0\xee\x7e\x33\xf4");
 }
 
@@ -166,7 +167,7 @@ fn the_fifth_ipv6_header_is_payload() {
         content = packet(ip(), kind, &content);
         kind = IPV6;
     }
-    let frame = sent(&Settings::default(), LINKS, &content);
+    let frame = sent(&LowpanSettings::default(), LINKS, &content);
     assert_eq!(frame[..12], *b"\x7e\x33\xee\x7e\x33\xee\x7e\x33\xee\x7a\x33\x29");
     assert_eq!(frame[12..], content[160..]);
 }
@@ -175,7 +176,7 @@ fn the_fifth_ipv6_header_is_payload() {
 fn an_ipv6_header_whose_length_does_not_end_the_packet_goes_in_line() {
     let mut inner = packet(ip(), ICMPV6, b"data");
     inner.push(0);
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), IPV6, &inner));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), IPV6, &inner));
     assert_eq!(frame[..3], [0x7A, 0x33, IPV6]);
 }
 
@@ -183,7 +184,7 @@ fn an_ipv6_header_whose_length_does_not_end_the_packet_goes_in_line() {
 /// have to find.
 #[test]
 fn a_checksum_behind_a_routing_header_with_segments_left_is_carried() {
-    let s = eliding(Settings::default());
+    let s = eliding(LowpanSettings::default());
     let ask = |segments_left: u8, over: &Ipv6| {
         let routing = [UDP, 0, 3, segments_left, 0, 0, 0, 0];
         let content = [&routing[..], &datagram(over, 1, 2, b"data")].concat();
@@ -211,7 +212,7 @@ fn a_header_that_is_cut_off_goes_in_line() {
         (UDP, b"\0\x01\0\x02\0\x07\0"),
         (NO_NEXT, b"anything"),
     ] {
-        let frame = sent(&Settings::default(), LINKS, &packet(ip(), kind, content));
+        let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), kind, content));
         assert_eq!(frame[..3], [0x7A, 0x33, kind]);
     }
 }

@@ -15,7 +15,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::Interface;
 
 /// Longest frame that is captured completely, in octets: above the largest that an interface of Linux gathers.
@@ -30,7 +30,7 @@ const SLL_LEN: usize = 16;
 
 /// Link type of the frames of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum LinkHeader {
     /// An Ethernet header.
     Ethernet,
     /// An IP header.
@@ -43,7 +43,7 @@ pub enum Header {
     Cooked,
 }
 
-impl Header {
+impl LinkHeader {
     /// Returns the link type of a type in linux/if_arp.h.
     const fn of(hatype: u16) -> Self {
         const ARPHRD_RAWIP: u16 = 519;
@@ -61,7 +61,7 @@ impl Header {
 
 /// A frame that was received or sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'b> {
+pub struct CapturedFrame<'b> {
     /// Capture time since 1970-01-01 00:00:00 UTC, by the system clock.
     pub time: Duration,
     /// The frame from its [`LinkHeader`] on, at most [`MAX_FRAME_LEN`] octets.
@@ -72,9 +72,9 @@ pub struct Frame<'b> {
 
 /// Capture of all frames of an interface, in both directions.
 #[derive(Debug)]
-pub struct Capture {
+pub struct FrameCapture {
     socket: OwnedFd,
-    header: Header,
+    header: LinkHeader,
     /// Buffer for a cooked header and a frame.
     buffer: Vec<u8>,
     ancillary: Vec<u8>,
@@ -82,7 +82,7 @@ pub struct Capture {
     dropped: u64,
 }
 
-impl Capture {
+impl FrameCapture {
     /// Starts a capture. The interface does not become promiscuous.
     ///
     /// # Errors
@@ -92,8 +92,10 @@ impl Capture {
         let what = || format!("capture on `{}`", interface.name());
         let capture = Self::bound(interface, SockType::Raw).attempt(what)?;
         match capture.header {
-            Header::Cooked => Self::bound(interface, SockType::Datagram).attempt(what),
-            Header::Ethernet | Header::Ip | Header::Radiotap | Header::Ieee802154 => Ok(capture),
+            LinkHeader::Cooked => Self::bound(interface, SockType::Datagram).attempt(what),
+            LinkHeader::Ethernet | LinkHeader::Ip | LinkHeader::Radiotap | LinkHeader::Ieee802154 => {
+                Ok(capture)
+            }
         }
     }
 
@@ -109,7 +111,7 @@ impl Capture {
         let hatype = bind(&socket, interface.index())?;
         Ok(Self {
             socket,
-            header: Header::of(hatype),
+            header: LinkHeader::of(hatype),
             buffer: vec![0; SLL_LEN + MAX_FRAME_LEN],
             ancillary: nix::cmsg_space!(TimeSpec),
             is_loopback: hatype == libc::ARPHRD_LOOPBACK,
@@ -118,7 +120,7 @@ impl Capture {
     }
 
     /// Returns the link type of every frame.
-    pub fn header(&self) -> Header {
+    pub fn header(&self) -> LinkHeader {
         self.header
     }
 
@@ -126,7 +128,7 @@ impl Capture {
     ///
     /// # Errors
     /// The interface is gone or down.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>> {
+    pub fn next_frame(&mut self) -> Result<Option<CapturedFrame<'_>>> {
         loop {
             let Some((time, original_len, from)) = self.receive().attempt(|| "receive a frame".to_owned())?
             else {
@@ -136,15 +138,17 @@ impl Capture {
                 continue;
             }
             let start = match self.header {
-                Header::Cooked => {
+                LinkHeader::Cooked => {
                     self.buffer[..SLL_LEN].copy_from_slice(&cooked(&from));
                     0
                 }
-                Header::Ethernet | Header::Ip | Header::Radiotap | Header::Ieee802154 => SLL_LEN,
+                LinkHeader::Ethernet | LinkHeader::Ip | LinkHeader::Radiotap | LinkHeader::Ieee802154 => {
+                    SLL_LEN
+                }
             };
             let end = SLL_LEN + original_len.min(MAX_FRAME_LEN);
             let octets = &self.buffer[start..end];
-            return Ok(Some(Frame { time, octets, original_len: original_len + SLL_LEN - start }));
+            return Ok(Some(CapturedFrame { time, octets, original_len: original_len + SLL_LEN - start }));
         }
     }
 
@@ -176,14 +180,14 @@ impl Capture {
     /// Those of getsockopt(2).
     /// Those of getsockopt(2).
     pub fn dropped(&mut self) -> Result<u64> {
-        let dropped = dropped(&self.socket).attempt(|| "count the frames that were dropped".to_owned())?;
+        let dropped = dropped(&self.socket).attempt(|| "read the number of dropped frames".to_owned())?;
         // Reading resets the counter of the system.
         self.dropped += u64::from(dropped);
         Ok(self.dropped)
     }
 }
 
-impl AsFd for Capture {
+impl AsFd for FrameCapture {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -258,8 +262,8 @@ mod tests {
             .within(|| {
                 let loopback = Interface::named("lo").unwrap();
                 loopback.up().unwrap();
-                let mut capture = Capture::open(&loopback).unwrap();
-                assert_eq!(capture.header(), Header::Ethernet);
+                let mut capture = FrameCapture::open(&loopback).unwrap();
+                assert_eq!(capture.header(), LinkHeader::Ethernet);
                 assert_eq!(capture.next_frame().unwrap(), None);
                 let [from, to] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
                 from.send_to(b"hello", to.local_addr().unwrap()).unwrap();

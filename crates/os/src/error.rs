@@ -37,11 +37,11 @@ impl Error {
 }
 
 /// Adds the attempted operation to an error of the system.
-pub(crate) trait Attempt<T> {
+pub(crate) trait ErrorContext<T> {
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
-impl<T, E: Into<io::Error>> Attempt<T> for std::result::Result<T, E> {
+impl<T, E: Into<io::Error>> ErrorContext<T> for std::result::Result<T, E> {
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|why| Error::new(what(), why))
     }

@@ -14,7 +14,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use thinair_wire::time::Instant;
 
 use crate::clock::now;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Token of the timer.
 const TIMER: u64 = u64::MAX;
@@ -96,7 +96,7 @@ impl EventLoop {
         debug_assert_ne!(token, TIMER);
         self.epoll
             .modify(file, &mut EpollEvent::new(what.flags(), token))
-            .attempt(|| "wait for a file in another way".to_owned())
+            .attempt(|| "change the events of a file".to_owned())
     }
 
     /// Removes a file. This is necessary for a file with a persistent error, such as a serial line that is gone: it would
@@ -105,7 +105,7 @@ impl EventLoop {
     /// # Errors
     /// The file was not added.
     pub fn remove(&self, file: impl AsFd) -> Result<()> {
-        self.epoll.delete(file).attempt(|| "wait for a file no more".to_owned())
+        self.epoll.delete(file).attempt(|| "stop waiting for a file".to_owned())
     }
 
     /// Waits until a file is ready, or until the point in time `until`, if there is one. `ready` then has the tokens of
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_told_before_the_time_comes() {
+    fn what_can_be_read_is_reported_before_the_time_comes() {
         let (read, mut write) = std::io::pipe().unwrap();
         for spin in [Duration::ZERO, Duration::from_secs(3_600)] {
             let mut events = EventLoop::new(spin).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_that_are_ready_are_told() {
+    fn all_files_that_are_ready_are_reported() {
         let mut events = EventLoop::new(Duration::ZERO).unwrap();
         let pipes: Vec<_> = (0..100).map(|_| std::io::pipe().unwrap()).collect();
         for (token, (read, write)) in pipes.iter().enumerate() {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn room_to_write_is_told_while_it_is_asked_for() {
+    fn room_to_write_is_reported_while_it_is_asked_for() {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.set_nonblocking(true).unwrap();

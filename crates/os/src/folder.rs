@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// A folder with its content.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Folder(OwnedFd);
 
 /// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct FolderEntry {
     /// Name. Names that are not UTF-8 are omitted.
     pub name: String,
     /// True for a folder. A symbolic link counts as its target.
@@ -87,7 +87,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self, most: usize) -> io::Result<Vec<FolderEntry>> {
         let mut entries = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.0)? {
             let entry = entry?;
@@ -102,7 +102,7 @@ impl Folder {
             };
             let metadata = File::from(file).metadata()?;
             if metadata.is_file() || metadata.is_dir() {
-                entries.push(Entry {
+                entries.push(FolderEntry {
                     name: name.to_owned(),
                     is_folder: metadata.is_dir(),
                     len: metadata.len(),

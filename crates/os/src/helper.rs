@@ -18,7 +18,7 @@ use nix::sys::time::TimeVal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Longest message, in octets.
 pub const LONGEST: usize = 128 << 10;
@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// One end of the socket between a process and its helper.
 #[derive(Debug)]
-pub struct Line {
+pub struct HelperSocket {
     socket: OwnedFd,
     room: Vec<u8>,
 }
@@ -36,7 +36,7 @@ pub struct Line {
 /// The helper of this process. **Dropping it ends the helper, and waits for its end.**
 #[derive(Debug)]
 pub struct Helper {
-    line: Option<Line>,
+    line: Option<HelperSocket>,
     pid: Pid,
 }
 
@@ -47,11 +47,11 @@ pub struct Helper {
 ///
 /// # Errors
 /// The system has no room for another process.
-pub fn start(serve: impl FnOnce(Line)) -> Result<Helper> {
+pub fn start(serve: impl FnOnce(HelperSocket)) -> Result<Helper> {
     let what = || "start a helper process".to_owned();
     let (ours, theirs) =
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).attempt(what)?;
-    let line = |socket| Line { socket, room: vec![0; LONGEST] };
+    let line = |socket| HelperSocket { socket, room: vec![0; LONGEST] };
     match forked::fork().attempt(what)? {
         Some(pid) => Ok(Helper { line: Some(line(ours)), pid }),
         None => {
@@ -69,7 +69,7 @@ impl Helper {
     ///
     /// # Errors
     /// The helper was [ended](Self::end).
-    pub fn line(&mut self) -> io::Result<&mut Line> {
+    pub fn line(&mut self) -> io::Result<&mut HelperSocket> {
         self.line.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
@@ -98,13 +98,13 @@ impl Drop for Helper {
     }
 }
 
-impl AsFd for Line {
+impl AsFd for HelperSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl Line {
+impl HelperSocket {
     /// Returns another handle of this end.
     ///
     /// # Errors

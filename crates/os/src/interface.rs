@@ -21,7 +21,7 @@ use netlink_sys::{Socket, SocketAddr};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::{InterfaceFlags, if_nameindex, if_nametoindex};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
 use crate::rule::MAIN_TABLE;
 
@@ -114,7 +114,7 @@ impl Interface {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]));
         let made = one.0.within(|| ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL))?;
-        made.attempt(|| format!("make the interfaces `{}` and `{}`", one.1, other.1))
+        made.attempt(|| format!("create the interfaces `{}` and `{}`", one.1, other.1))
     }
 
     /// Returns its name.
@@ -160,7 +160,7 @@ impl Interface {
     /// It cannot be removed, or a missing privilege (CAP_NET_ADMIN).
     pub fn delete(self) -> Result<()> {
         ask(RouteNetlinkMessage::DelLink(self.message()), 0)
-            .attempt(|| format!("take the interface `{}` away", self.name))
+            .attempt(|| format!("remove the interface `{}`", self.name))
     }
 
     /// Sets its MTU, in octets. Below 1,280 the system silently removes IPv6 from the interface.
@@ -191,7 +191,7 @@ impl Interface {
         quiet_ipv6(&self.name)?;
         let mut message = self.message();
         message.header.change_mask = LinkFlags::Multicast;
-        self.set(message, "to no multicast")
+        self.set(message, "to multicast off")
     }
 
     /// Adds an address with a prefix of `bits` bits, without a route to that network.
@@ -209,7 +209,7 @@ impl Interface {
         message.attributes.push(AddressAttribute::Address(address));
         message.attributes.push(AddressAttribute::Flags(flags));
         ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
-            .attempt(|| format!("give `{}` the address {address}/{bits}", self.name))
+            .attempt(|| format!("add the address {address}/{bits} to `{}`", self.name))
     }
 
     /// Removes an address, and with it the routes with that source.
@@ -223,7 +223,7 @@ impl Interface {
         message.header.index = self.index;
         message.attributes.push(AddressAttribute::Local(address));
         ask(RouteNetlinkMessage::DelAddress(message), 0)
-            .attempt(|| format!("take the address {address}/{bits} from `{}`", self.name))
+            .attempt(|| format!("remove the address {address}/{bits} from `{}`", self.name))
     }
 
     /// Adds a route by this interface to the main table. Existing routes stay, and of two with equal destinations the
@@ -258,7 +258,7 @@ impl Interface {
         // Routes of IPv6 have no order; without NLM_F_EXCL none is replaced.
         let flags = if to.is_ipv4() { NLM_F_CREATE | NLM_F_APPEND } else { NLM_F_CREATE };
         ask(RouteNetlinkMessage::NewRoute(message), flags)
-            .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+            .attempt(|| format!("add a route to {to}/{bits} by `{}`", self.name))
     }
 
     /// Removes its route to `to` from a table.
@@ -269,7 +269,7 @@ impl Interface {
         let mut message = self.route_message(to, bits, None);
         set_table(&mut message, table);
         ask(RouteNetlinkMessage::DelRoute(message), 0)
-            .attempt(|| format!("take the route to {to}/{bits} by `{}` away", self.name))
+            .attempt(|| format!("remove the route to {to}/{bits} by `{}`", self.name))
     }
 
     /// Returns another interface of this namespace that has the address.
@@ -282,9 +282,9 @@ impl Interface {
     ///
     /// # Errors
     /// The system has no room for another file.
-    pub fn limits(&self) -> Result<Limits> {
-        let socket = open().attempt(|| "ask for routes".to_owned())?;
-        Ok(Limits { interface: self.clone(), socket })
+    pub fn limits(&self) -> Result<HostLimits> {
+        let socket = open().attempt(|| "open a netlink socket".to_owned())?;
+        Ok(HostLimits { interface: self.clone(), socket })
     }
 
     fn route_message(&self, to: IpAddr, bits: u8, from: Option<IpAddr>) -> RouteMessage {
@@ -315,12 +315,12 @@ impl Interface {
 
 /// Limits of packets to single hosts, each with a host route.
 #[derive(Debug)]
-pub struct Limits {
+pub struct HostLimits {
     interface: Interface,
     socket: Socket,
 }
 
-impl Limits {
+impl HostLimits {
     /// Limits packets to this host to `octets`, independent of reports of routers (`mtu lock`); open streams observe it
     /// for retransmissions, too. For IPv6 also below 1,280. `from`: as in [`Route`].
     ///
@@ -342,7 +342,7 @@ impl Limits {
     pub fn remove(&mut self, host: IpAddr) -> Result<()> {
         let message = self.interface.route_message(host, bits_of(host), None);
         ask_by(&mut self.socket, RouteNetlinkMessage::DelRoute(message), 0)
-            .attempt(|| format!("take the route to {host} by `{}` away", self.interface.name))
+            .attempt(|| format!("remove the route to {host} by `{}`", self.interface.name))
     }
 }
 
@@ -429,6 +429,6 @@ fn ask_by(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::
     match answer.map_err(io::Error::other)?.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
         NetlinkPayload::Error(_) => Ok(()),
-        _ => Err(io::Error::other("the kernel answered something else")),
+        _ => Err(io::Error::other("unexpected answer of the kernel")),
     }
 }

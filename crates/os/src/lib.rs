@@ -67,10 +67,10 @@ mod waker;
 
 #[cfg(target_os = "linux")]
 pub use self::{
-    capture::Capture,
+    capture::FrameCapture,
     error::{Error, Result},
     event_loop::{EventLoop, Interest},
-    interface::{Interface, Limits, Route},
+    interface::{HostLimits, Interface, Route},
     namespace::Namespace,
     ping::Ping,
     realtime::RealTime,

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::interface::Interface;
 use crate::signals;
 
@@ -46,7 +46,7 @@ impl Namespace {
     /// and write access to `/run/netns`).
     pub fn create(name: &str) -> Result<Self> {
         check(name)?;
-        let what = || format!("make the network namespace `{name}`");
+        let what = || format!("create the network namespace `{name}`");
         prepare_folder().attempt(|| format!("prepare {FOLDER} for the network namespace `{name}`"))?;
         let path = Path::new(FOLDER).join(name);
         OpenOptions::new().write(true).create_new(true).mode(0o444).open(&path).attempt(what)?;
@@ -65,7 +65,7 @@ impl Namespace {
     /// # Errors
     /// Missing privilege (CAP_SYS_ADMIN).
     pub fn create_unnamed() -> Result<Self> {
-        let what = || "make a network namespace".to_owned();
+        let what = || "create a network namespace".to_owned();
         let file = in_a_thread(|| -> Result<File> {
             unshare(CloneFlags::CLONE_NEWNET).attempt(what)?;
             File::open(OWN).attempt(what)
@@ -197,7 +197,7 @@ fn check(name: &str) -> Result<()> {
     if is_name {
         return Ok(());
     }
-    Err(Error::new(format!("call a network namespace `{name}`"), io::ErrorKind::InvalidInput))
+    Err(Error::new(format!("use `{name}` as the name of a network namespace"), io::ErrorKind::InvalidInput))
 }
 
 /// Prepares the folder as `ip netns` does: a separate shared mount, so that a namespace that is unmounted here is

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
 
 use crate::clock::now;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Length of type, code, checksum, identifier and sequence number, in octets.
 const HEADER: usize = 8;

@@ -10,7 +10,7 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use rustix::io::ioctl_fionbio;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Opens `path` for reading. A named pipe without a writer is at its end.
 ///

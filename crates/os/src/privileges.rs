@@ -15,7 +15,7 @@ use nix::unistd::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 
 /// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
     setresuid(user, user, user).attempt(what)?;
     give_up(keep).attempt(|| "give up capabilities".to_owned())?;
     hide_memory()?;
-    check(account, keep, was_root).map_err(|why| Error::new("be sure to have given up all privileges", why))
+    check(account, keep, was_root).map_err(|why| Error::new("verify that all privileges are gone", why))
 }
 
 /// Excludes memory, which may contain keys, from core dumps, and protects it from other processes of the same user.
@@ -121,7 +121,7 @@ pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
 /// # Errors
 /// None is known.
 pub fn hide_memory() -> Result<()> {
-    prctl::set_dumpable(false).attempt(|| "keep memory out of core dumps".to_owned())
+    prctl::set_dumpable(false).attempt(|| "exclude memory from core dumps".to_owned())
 }
 
 /// Waits until ended threads are gone; others are an error.
@@ -133,7 +133,7 @@ fn wait_to_be_alone() -> io::Result<()> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::other("there are other threads, which would keep what they have"))
+    Err(io::Error::other("there are other threads, which would keep their privileges"))
 }
 
 /// Empties the bounding set: no program started later can get a capability. Kept ones are for this process alone.
@@ -177,16 +177,16 @@ fn check(account: &Account, keep: Keep, was_root: bool) -> io::Result<()> {
     let ambient = all().any(|one| rustix::thread::capability_is_in_ambient_set(one).unwrap_or(false));
     let bounding = all().any(|one| rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false));
     let gone = [
-        ("the user is another one", is_user),
+        ("the user ID is another one", is_user),
         // A process that was this user before may be of any group, and may not empty the bounding set: its programs get
         // nothing.
-        ("the group is another one", is_group || !was_root),
-        ("capabilities are in the bounding set", !bounding || !was_root),
-        ("capabilities are left", more.is_empty()),
-        ("capabilities are inherited", has.inheritable.is_empty() && !ambient),
-        ("programs can get new privileges", prctl::get_no_new_privs()?),
+        ("the group ID is another one", is_group || !was_root),
+        ("capabilities remain in the bounding set", !bounding || !was_root),
+        ("capabilities remain", more.is_empty()),
+        ("capabilities would be inherited", has.inheritable.is_empty() && !ambient),
+        ("programs could gain privileges", prctl::get_no_new_privs()?),
         ("memory can be dumped", !prctl::get_dumpable()?),
-        ("root can be become again", user.is_root() || setuid(Uid::from_raw(0)).is_err()),
+        ("the process could become root again", user.is_root() || setuid(Uid::from_raw(0)).is_err()),
     ];
     match gone.iter().find(|(_, is_gone)| !is_gone) {
         Some((what, _)) => Err(io::Error::other(*what)),

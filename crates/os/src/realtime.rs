@@ -29,7 +29,7 @@ impl RealTime {
 
     /// Requests nothing.
     pub fn none() -> Self {
-        let refused = || Err(io::Error::other("not asked for"));
+        let refused = || Err(io::Error::other("not requested"));
         Self { scheduling: refused(), memory: refused() }
     }
 

@@ -7,7 +7,7 @@ use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::{ask, list};
 
 /// Table of the system's own routes (RT_TABLE_MAIN).
@@ -103,7 +103,7 @@ impl Rule {
 
 /// An existing rule.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct InstalledRule {
     /// Priority.
     pub priority: u32,
     /// Table that it uses.
@@ -111,7 +111,7 @@ pub struct Found {
     message: RuleMessage,
 }
 
-impl Found {
+impl InstalledRule {
     /// Removes the rule.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Found {
 ///
 /// # Errors
 /// The system cannot list rules.
-pub fn of_protocol(protocol: u8) -> Result<Vec<Found>> {
+pub fn of_protocol(protocol: u8) -> Result<Vec<InstalledRule>> {
     let mut all = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut message = RuleMessage::default();
@@ -149,7 +149,7 @@ pub fn of_protocol(protocol: u8) -> Result<Vec<Found>> {
                 _ => {}
             }
         }
-        message.attributes.contains(&ours).then_some(Found { priority, table, message })
+        message.attributes.contains(&ours).then_some(InstalledRule { priority, table, message })
     });
     Ok(rules.collect())
 }

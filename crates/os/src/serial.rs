@@ -19,7 +19,7 @@ use rustix::termios::{
     tcgetattr, tcsetattr,
 };
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Relative deviation of a line's speed from the configured one: 2 %, of which each end can have half before the tenth
 /// bit of a character is mistaken for another.
@@ -144,7 +144,7 @@ impl Pty {
             set(&line, tcgetattr(&line)?, None)?;
             Ok(Self { file, path, _line: line })
         };
-        open().attempt(|| "make a pseudoterminal".to_owned())
+        open().attempt(|| "create a pseudoterminal".to_owned())
     }
 
     /// Returns the path of its line.
@@ -196,7 +196,7 @@ fn set(line: &File, mut settings: Termios, speed: Option<u32>) -> io::Result<u32
     settings.special_codes[SpecialCodeIndex::VTIME] = 0;
     if let Some(speed) = speed {
         if speed == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a speed of 0 hangs up"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a speed of 0 would hang up the line"));
         }
         settings.set_speed(speed)?;
     }
@@ -207,10 +207,10 @@ fn set(line: &File, mut settings: Termios, speed: Option<u32>) -> io::Result<u32
     if let Some(speed) = speed
         && f64::from(got.abs_diff(speed)) > f64::from(speed) * TOLERANCE
     {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("it would go at {got} bit/s")));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the line would run at {got} bit/s")));
     }
     if is.control_modes.intersection(ControlModes::CSIZE) != ControlModes::CS8 {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "it cannot carry eight bits"));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the line does not support eight data bits"));
     }
     Ok(got)
 }
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_gone_is_told_from_one_that_is_silent() {
+    fn a_line_that_is_gone_is_distinguished_from_one_that_is_silent() {
         let pty = Pty::open().unwrap();
         let line = Serial::open(pty.path(), None).unwrap();
         drop(pty);

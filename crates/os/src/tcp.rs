@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Largest number of connections that the system accepts in advance.
 const BACKLOG: i32 = 128;
@@ -59,7 +59,7 @@ pub fn connect(to: SocketAddr) -> Result<TcpStream> {
 /// # Errors
 /// The socket is invalid.
 pub fn keep_alive(stream: &TcpStream) -> Result<()> {
-    sockopt::set_socket_keepalive(stream, true).attempt(|| "ask for keep-alives".to_owned())
+    sockopt::set_socket_keepalive(stream, true).attempt(|| "enable keep-alives".to_owned())
 }
 
 /// Aborts a stream with a reset, so that the other side detects missing data; octets that wait are dropped (SO_LINGER).

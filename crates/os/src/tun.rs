@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::interface::Interface;
 use crate::namespace::Namespace;
 
@@ -53,7 +53,7 @@ impl Tun {
             .open(DRIVER)
             .attempt(|| format!("open {DRIVER}, the driver of TUN devices"))?;
         let name = ioctl::set_interface(&file, name, kind)
-            .map_err(|why| Error::new(format!("make the {} device `{name}`", kind.name()), why))?;
+            .map_err(|why| Error::new(format!("create the {} device `{name}`", kind.name()), why))?;
         Ok(Self { file, name, kind })
     }
 
@@ -95,7 +95,7 @@ impl Tun {
     /// The interface was deleted.
     pub fn set_persistent(&self, stays: bool) -> Result<()> {
         ioctl::set_persistent(&self.file, stays)
-            .map_err(|why| Error::new(format!("make `{}` a device that stays", self.name), why))
+            .map_err(|why| Error::new(format!("set the persistence of `{}`", self.name), why))
     }
 
     /// Sets the user, by number, who may attach to it without privileges. **If it was never set, all users may.**
@@ -104,7 +104,7 @@ impl Tun {
     /// The interface was deleted.
     pub fn set_owner(&self, user: u32) -> Result<()> {
         ioctl::set_owner(&self.file, user)
-            .map_err(|why| Error::new(format!("give `{}` to the user {user}", self.name), why))
+            .map_err(|why| Error::new(format!("set the owner of `{}` to user {user}", self.name), why))
     }
 
     /// True if an error of [`read`](Self::read) or [`write`](Self::write) means that the interface was deleted.

@@ -15,7 +15,7 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
 use nix::sys::socket::{getsockopt, setsockopt};
 
 use self::batch::Name;
-pub use self::memory::{Memory, memory};
+pub use self::memory::{SocketMemory, memory};
 
 /// Largest number of datagrams in one call. More would save little.
 pub const MOST: usize = 64;
@@ -33,7 +33,7 @@ pub fn send(socket: &UdpSocket, to: Option<SocketAddr>, datagrams: &[&[u8]]) -> 
 
 /// A queued datagram: place of its octets, destination, and own source address.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedDatagram {
     octets: Range<usize>,
     to: Option<Name>,
     from: Option<IpAddr>,
@@ -41,14 +41,14 @@ struct Waiting {
 
 /// Queue of datagrams, each with a destination of its own. Its memory is reused.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct SendQueue {
     octets: Vec<u8>,
-    datagrams: Vec<Waiting>,
+    datagrams: Vec<QueuedDatagram>,
     /// Number of datagrams sent.
     gone: usize,
 }
 
-impl Outgoing {
+impl SendQueue {
     /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
@@ -64,7 +64,7 @@ impl Outgoing {
         let start = self.octets.len();
         let result = write(&mut self.octets);
         let octets = start.min(self.octets.len())..self.octets.len();
-        self.datagrams.push(Waiting { octets, to: to.map(Name::from), from: None });
+        self.datagrams.push(QueuedDatagram { octets, to: to.map(Name::from), from: None });
         result
     }
 
@@ -131,18 +131,18 @@ impl Outgoing {
 
 /// Datagrams that were received together. Its memory is reused.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceiveBatch {
     octets: Vec<u8>,
     /// Octets of the buffer of each.
     room: usize,
-    datagrams: Vec<Arrival>,
+    datagrams: Vec<DatagramInfo>,
     /// How many of them were [taken](Self::take_next).
     taken: usize,
 }
 
 /// Properties of a received datagram.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
+struct DatagramInfo {
     /// Octets in the buffer.
     len: usize,
     /// True if it was longer.
@@ -152,7 +152,7 @@ struct Arrival {
     to: Option<IpAddr>,
 }
 
-impl Received {
+impl ReceiveBatch {
     /// Creates buffers for `count` datagrams, at most [`MOST`], of `room` octets each.
     pub fn new(count: usize, room: usize) -> Self {
         let (count, room) = (count.clamp(1, MOST), room.max(1));
@@ -242,7 +242,7 @@ mod tests {
         (bound("127.0.0.1:0"), bound("127.0.0.1:0"))
     }
 
-    fn all(received: &Received) -> Vec<Vec<u8>> {
+    fn all(received: &ReceiveBatch) -> Vec<Vec<u8>> {
         received.iter().map(|(datagram, _)| datagram.to_vec()).collect()
     }
 
@@ -258,7 +258,7 @@ mod tests {
             }
             assert_eq!(send(&one, to, &slices).unwrap(), MOST);
             assert_eq!(send(&one, to, &slices[MOST..]).unwrap(), 100 - MOST);
-            let mut received = Received::new(16, 700);
+            let mut received = ReceiveBatch::new(16, 700);
             let mut arrived = Vec::new();
             while arrived.len() < sent.len() {
                 assert!(received.receive(&other).unwrap() <= 16);
@@ -273,14 +273,14 @@ mod tests {
     fn each_goes_to_its_own_address() {
         let (one, a) = pair();
         let b = bound("127.0.0.1:0");
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         for round in 0..3 {
             for i in 0..100 {
                 let to = if i % 3 == 0 { &a } else { &b }.local_addr().ok();
                 outgoing.push(to, &[round, i]);
             }
             assert_eq!((outgoing.len(), outgoing.send(&one).unwrap(), outgoing.len()), (100, 100, 0));
-            let mut received = Received::new(MOST, 10);
+            let mut received = ReceiveBatch::new(MOST, 10);
             for (socket, expected) in [(&a, 34), (&b, 66)] {
                 let mut arrived = Vec::new();
                 while arrived.len() < expected {
@@ -298,7 +298,7 @@ mod tests {
     fn one_that_is_refused_holds_up_the_others_until_it_is_skipped() {
         let (one, other) = pair();
         let to = other.local_addr().ok();
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         outgoing.push(to, b"first");
         outgoing.push_with(to, |octets| octets.resize(octets.len() + 70_000, 0));
         outgoing.push(to, b"last");
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(outgoing.send(&one).unwrap(), 1);
         assert!(outgoing.is_empty());
         outgoing.skip();
-        let mut received = Received::new(4, 10);
+        let mut received = ReceiveBatch::new(4, 10);
         let mut arrived = Vec::new();
         while arrived.len() < 2 {
             received.receive(&other).unwrap();
@@ -319,12 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_cut_but_told() {
+    fn what_is_too_long_is_not_cut_but_reported() {
         let (one, other) = pair();
         for datagram in [&[1; 10][..], &[2; 11], &[3; 9], &[], &[5; 500]] {
             one.send_to(datagram, other.local_addr().unwrap()).unwrap();
         }
-        let mut received = Received::new(8, 10);
+        let mut received = ReceiveBatch::new(8, 10);
         assert_eq!(received.receive(&other).unwrap(), 5);
         assert_eq!(all(&received), [vec![1; 10], vec![3; 9], vec![]]);
         assert_eq!(received.too_long(), 2);
@@ -341,7 +341,7 @@ mod tests {
         };
         let (four, _) = pair();
         let sender = UdpSocket::bind("[::1]:0").unwrap();
-        let mut received = Received::new(8, 10);
+        let mut received = ReceiveBatch::new(8, 10);
         let port = six.local_addr().unwrap().port();
         for _ in 0..2 {
             // A datagram of IPv4 on a socket of IPv6, one of IPv6, and one on a socket of IPv4.
@@ -352,7 +352,7 @@ mod tests {
             received.receive(&six).unwrap();
             assert_eq!(received.iter().next(), Some((&b"6"[..], sender.local_addr().ok())));
             // And back: Linux accepts addresses of IPv4 on a socket of IPv6.
-            let mut outgoing = Outgoing::new();
+            let mut outgoing = SendQueue::new();
             outgoing.push(four.local_addr().ok(), b"back");
             outgoing.push(sender.local_addr().ok(), b"back");
             assert_eq!(outgoing.send(&six).unwrap(), 2);
@@ -363,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_does_not_block_says_that_there_is_nothing() {
+    fn a_socket_that_does_not_block_reports_that_there_is_nothing() {
         let (one, _) = pair();
         one.set_nonblocking(true).unwrap();
-        let mut received = Received::new(4, 100);
+        let mut received = ReceiveBatch::new(4, 100);
         assert_eq!(received.receive(&one).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert_eq!(received.iter().count(), 0);
         assert_eq!(send(&one, None, &[]).unwrap(), 0);
-        assert_eq!(Outgoing::new().send(&one).unwrap(), 0);
+        assert_eq!(SendQueue::new().send(&one).unwrap(), 0);
     }
 
     #[test]

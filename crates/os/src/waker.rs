@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is readable from
 /// the first ring until it is [heard](Self::heard). A clone is another handle of the bell.
@@ -20,7 +20,7 @@ impl Waker {
     /// The system has no room for another file.
     pub fn new() -> Result<Self> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let file = EventFd::from_value_and_flags(0, flags).attempt(|| "make a waker".to_owned())?;
+        let file = EventFd::from_value_and_flags(0, flags).attempt(|| "create a waker".to_owned())?;
         Ok(Self(Arc::new(file)))
     }
 

@@ -99,7 +99,7 @@ fn a_packet_goes_out_and_one_comes_in() {
 }
 
 #[test]
-fn the_route_says_how_long_a_packet_may_be() {
+fn the_route_limits_the_length_of_a_packet() {
     let Some(namespace) = namespace("mtu") else { return };
     let tun = tun(&namespace, 128);
     let socket = namespace.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();

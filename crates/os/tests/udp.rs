@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{cable, namespace};
 use thinair_os::udp::options::{
-    ToGroups, TooLong, bind_shared, join, path_mtu, send_to_groups, set_too_long,
+    OversizePolicy, ToGroups, bind_shared, join, path_mtu, send_to_groups, set_too_long,
 };
 use thinair_os::{Interface, Namespace, Ping};
 
@@ -86,11 +86,11 @@ fn a_datagram_longer_than_the_way_takes_is_refused_or_cut_into_fragments() {
         assert_eq!(path_mtu(&sender).unwrap_err().kind(), ErrorKind::NotConnected);
         sender.connect((there, 5_004)).unwrap();
         assert_eq!(path_mtu(&sender).unwrap(), 1_500);
-        for what in [TooLong::Refused, TooLong::Lost, TooLong::Fragments] {
+        for what in [OversizePolicy::Refused, OversizePolicy::Lost, OversizePolicy::Fragments] {
             set_too_long(&sender, what).unwrap();
             assert_eq!(sender.send(&vec![0; 1_500 - headers]).unwrap(), 1_500 - headers);
             let longer = sender.send(&vec![0; 1_501 - headers]);
-            assert_eq!(longer.is_ok(), what == TooLong::Fragments, "{what:?}: {longer:?}");
+            assert_eq!(longer.is_ok(), what == OversizePolicy::Fragments, "{what:?}: {longer:?}");
         }
         receiver.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         for expected in [1_500, 1_500, 1_500, 1_501] {

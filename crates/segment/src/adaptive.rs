@@ -19,7 +19,7 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// One, in steps of 2^-32.
 const ONE: u64 = 1 << 32;
@@ -202,7 +202,7 @@ impl SegmentSizer for Adaptive {
         self.is_busy = false;
     }
 
-    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
+    fn on_lost(&mut self, _loss: LossDetection, _now: Instant) {
         // On average, half of its frames were sent before the one that was lost.
         let tenths = if self.is_busy { self.config.contention.min(10) } else { 10 };
         self.count((u64::from(self.frames) + 1) << 15, (u64::from(tenths) << 16) / 10);
@@ -226,7 +226,7 @@ mod tests {
     fn after(adaptive: &mut Adaptive, segments: u32, every: u32) -> u16 {
         for segment in 1..=segments {
             if segment % every == 0 {
-                adaptive.on_lost(Loss::Rto, Instant::ZERO);
+                adaptive.on_lost(LossDetection::Rto, Instant::ZERO);
             } else {
                 adaptive.on_acked(adaptive.size().into(), None, Instant::ZERO);
             }
@@ -255,7 +255,7 @@ mod tests {
     fn one_loss_moves_it_little() {
         let mut adaptive = Adaptive::default();
         after(&mut adaptive, 400, u32::MAX);
-        adaptive.on_lost(Loss::Rto, Instant::ZERO);
+        adaptive.on_lost(LossDetection::Rto, Instant::ZERO);
         assert!(adaptive.size() >= 808, "{}", adaptive.size());
     }
 

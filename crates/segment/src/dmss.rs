@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// Frame error rate above which a channel is bad, in thousandths. “We consider the FER of 5%”.
 const THRESHOLD: u16 = 50;
@@ -24,7 +24,7 @@ pub enum Measure {
     /// Segments that were lost from end to end, of those that were sent.
     Segments,
     /// A rate set with [`Dmss::set_frame_error_rate`], for a radio that measures it without collisions.
-    Told,
+    Given,
 }
 
 /// Parameters that the description of DMSS leaves open.
@@ -67,7 +67,7 @@ impl Dmss {
 
     /// Sets the frame error rate, in millionths; used only with [`Measure::Given`].
     pub fn set_frame_error_rate(&mut self, millionths: u32) {
-        if self.config.measure == Measure::Told {
+        if self.config.measure == Measure::Given {
             self.bad = millionths > u32::from(self.config.threshold) * 1_000;
         }
     }
@@ -97,7 +97,7 @@ impl SegmentSizer for Dmss {
         self.count(Measure::Segments, 1, 0);
     }
 
-    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
+    fn on_lost(&mut self, _loss: LossDetection, _now: Instant) {
         self.count(Measure::Segments, 1, 1);
     }
 
@@ -118,7 +118,7 @@ mod tests {
     fn more_than_five_percent_of_frames_are_a_bad_channel() {
         let mut dmss = Dmss::default();
         dmss.on_frames(99, 99, 0, Instant::ZERO);
-        assert_eq!(dmss.size(), 1_024, "a window that is not full says nothing");
+        assert_eq!(dmss.size(), 1_024, "an incomplete window has no effect");
         dmss.on_frames(1, 0, 0, Instant::ZERO);
         assert_eq!(dmss.size(), 64);
         dmss.on_frames(100, 6, 0, Instant::ZERO);
@@ -132,7 +132,7 @@ mod tests {
         let config = DmssConfig { measure: Measure::Segments, window: 50, ..DmssConfig::default() };
         let mut dmss = Dmss::new(config);
         for _ in 0..3 {
-            dmss.on_lost(Loss::Fast, Instant::ZERO);
+            dmss.on_lost(LossDetection::Fast, Instant::ZERO);
         }
         for _ in 0..46 {
             dmss.on_acked(1_024, None, Instant::ZERO);
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_can_be_told() {
-        let mut dmss = Dmss::new(DmssConfig { measure: Measure::Told, ..DmssConfig::default() });
+    fn a_rate_can_be_given() {
+        let mut dmss = Dmss::new(DmssConfig { measure: Measure::Given, ..DmssConfig::default() });
         dmss.set_frame_error_rate(50_000);
         assert_eq!(dmss.size(), 1_024);
         dmss.set_frame_error_rate(50_001);
         assert_eq!(dmss.size(), 64);
         let mut other = Dmss::default();
         other.set_frame_error_rate(1_000_000);
-        assert_eq!(other.size(), 1_024, "who counts frames is not told");
+        assert_eq!(other.size(), 1_024, "the rate is ignored where frames are counted");
     }
 }

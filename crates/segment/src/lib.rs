@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use thinair_segment::{Loss, SegmentSizer, Tssa};
+//! use thinair_segment::{LossDetection, SegmentSizer, Tssa};
 //! use thinair_wire::time::Instant;
 //!
 //! let mut sizer = Tssa::default();
@@ -20,7 +20,7 @@
 //!     sizer.on_acked(u32::from(sizer.size()), Some(Duration::from_millis(50)), now);
 //! }
 //! assert_eq!(sizer.size(), 256, "Fast Start doubles");
-//! sizer.on_lost(Loss::Rto, now);
+//! sizer.on_lost(LossDetection::Rto, now);
 //! assert_eq!(sizer.size(), 128, "and ends with a loss");
 //! ```
 
@@ -44,13 +44,13 @@ use thinair_wire::time::Instant;
 pub use adaptive::{Adaptive, AdaptiveConfig};
 pub use dmss::{Dmss, DmssConfig, Measure};
 pub use fixed::Fixed;
-pub use network::Network;
+pub use network::NetworkProperties;
 pub use sizer::{ParseSizerError, Sizer};
-pub use tssa::{AfterFirstLoss, FastStart, Phase, Tssa, TssaConfig};
+pub use tssa::{AfterFirstLoss, FastStart, Tssa, TssaConfig, TssaPhase};
 
 /// Way in which the sender detected a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum LossDetection {
     /// The retransmission timer expired.
     Rto,
     /// Acknowledgments of later segments indicated it (fast retransmit).
@@ -67,7 +67,7 @@ pub trait SegmentSizer {
     fn on_acked(&mut self, octets: u32, rtt: Option<Duration>, now: Instant);
 
     /// Reports a segment that is considered lost.
-    fn on_lost(&mut self, loss: Loss, now: Instant);
+    fn on_lost(&mut self, loss: LossDetection, now: Instant);
 
     /// Reports activity of the host's link layer since the previous report: `sent` transmissions of frames,
     /// retransmissions included; `failed` of them without an acknowledgment of the link layer; and, in addition, `busy`

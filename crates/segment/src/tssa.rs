@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// Acknowledgments after which the size grows. Section IV: “we have chosen S_MAX equals to ten”.
 const S_MAX: u16 = 10;
@@ -90,7 +90,7 @@ impl Default for TssaConfig {
 
 /// Phase of TSSA. Fig. 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum TssaPhase {
     /// The size doubles.
     FastStart,
     /// The size changes by steps.
@@ -101,7 +101,7 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tssa {
     config: TssaConfig,
-    phase: Phase,
+    phase: TssaPhase,
     size: u16,
     successes: u16,
     losses: u16,
@@ -110,14 +110,14 @@ pub struct Tssa {
 impl Tssa {
     /// Creates a control at the first size, limited to its bounds.
     pub fn new(config: TssaConfig) -> Self {
-        let phase = if config.fast_start == FastStart::Off { Phase::Steps } else { Phase::FastStart };
+        let phase = if config.fast_start == FastStart::Off { TssaPhase::Steps } else { TssaPhase::FastStart };
         let mut tssa = Self { config, phase, size: 0, successes: 0, losses: 0 };
         tssa.set(config.start);
         tssa
     }
 
     /// Returns the present phase.
-    pub const fn phase(&self) -> Phase {
+    pub const fn phase(&self) -> TssaPhase {
         self.phase
     }
 
@@ -139,9 +139,9 @@ impl SegmentSizer for Tssa {
     fn on_acked(&mut self, _octets: u32, _rtt: Option<Duration>, _now: Instant) {
         self.successes = self.successes.saturating_add(1);
         match (self.phase, self.config.fast_start) {
-            (Phase::FastStart, FastStart::Segments(segments)) if self.successes < segments => {}
-            (Phase::FastStart, _) => self.set(self.size.saturating_mul(2)),
-            (Phase::Steps, _) => {
+            (TssaPhase::FastStart, FastStart::Segments(segments)) if self.successes < segments => {}
+            (TssaPhase::FastStart, _) => self.set(self.size.saturating_mul(2)),
+            (TssaPhase::Steps, _) => {
                 if self.config.consecutive {
                     self.losses = 0;
                 }
@@ -152,10 +152,10 @@ impl SegmentSizer for Tssa {
         }
     }
 
-    fn on_lost(&mut self, loss: Loss, _now: Instant) {
-        let counted = if self.config.timer_counts_twice && loss == Loss::Rto { 2 } else { 1 };
-        if self.phase == Phase::FastStart {
-            self.phase = Phase::Steps;
+    fn on_lost(&mut self, loss: LossDetection, _now: Instant) {
+        let counted = if self.config.timer_counts_twice && loss == LossDetection::Rto { 2 } else { 1 };
+        if self.phase == TssaPhase::FastStart {
+            self.phase = TssaPhase::Steps;
             match self.config.after_first_loss {
                 AfterFirstLoss::Halve => return self.set(self.size / 2),
                 AfterFirstLoss::Step => return self.set(self.size.saturating_sub(self.config.step)),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn lost(tssa: &mut Tssa) -> u16 {
-        tssa.on_lost(Loss::Fast, Instant::ZERO);
+        tssa.on_lost(LossDetection::Fast, Instant::ZERO);
         tssa.size()
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let mut tssa = Tssa::default();
         assert_eq!([1, 1, 1, 1, 1].map(|times| acked(&mut tssa, times)), [128, 256, 512, 1_024, 1_024]);
         assert_eq!(lost(&mut tssa), 512, "the first loss ends Fast Start");
-        assert_eq!(tssa.phase(), Phase::Steps);
+        assert_eq!(tssa.phase(), TssaPhase::Steps);
         assert_eq!((acked(&mut tssa, 9), acked(&mut tssa, 1)), (512, 618));
         assert_eq!((lost(&mut tssa), lost(&mut tssa)), (618, 512), "two losses");
         assert_eq!((acked(&mut tssa, 9), lost(&mut tssa), acked(&mut tssa, 9)), (512, 512, 512));
@@ -244,7 +244,7 @@ mod tests {
             ..TssaConfig::default()
         };
         let mut tssa = Tssa::new(config);
-        tssa.on_lost(Loss::Rto, Instant::ZERO);
+        tssa.on_lost(LossDetection::Rto, Instant::ZERO);
         assert_eq!((tssa.size(), lost(&mut tssa)), (406, 406));
     }
 }

@@ -38,8 +38,8 @@ mod bench {
     use thinair_os::EventLoop;
     use thinair_os::clock;
     use thinair_os::signals::{Ask, ask};
-    use thinair_os::udp::{Outgoing, Received};
-    use thinair_services::coap::server::{Listen, Server, Settings, Site, Tests, Time};
+    use thinair_os::udp::{ReceiveBatch, SendQueue};
+    use thinair_services::coap::server::{Listen, ResourceServer, Resources, ServerSettings, Tests, Time};
 
     type Done<T> = Result<T, Box<dyn Error>>;
 
@@ -59,10 +59,10 @@ mod bench {
     pub(super) fn serve() -> Done<()> {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listen = vec![Listen { address, udp: true, tcp: false, optional: false }];
-        let mut site = Site::new();
+        let mut site = Resources::new();
         site.add(Time::new());
         site.add(Tests::new());
-        let mut server = Server::open(&Settings::secured(listen, 1 << 20, 64), site)?;
+        let mut server = ResourceServer::open(&ServerSettings::secured(listen, 1 << 20, 64), site)?;
         println!("{}", server.uris()[0].rsplit(':').next().unwrap_or_default());
         server.run()?;
         let counters = server.statistics().endpoint;
@@ -102,7 +102,7 @@ mod bench {
         fn round(&mut self, requests: u64) -> Done<()> {
             let before = cpu(self.child.id())?;
             let started = Instant::now();
-            let lost = Load::new(self.address)?.run(requests)?;
+            let lost = LoadGenerator::new(self.address)?.run(requests)?;
             let taken = started.elapsed();
             let spent = cpu(self.child.id())? - before;
             self.rounds.push((requests, spent));
@@ -128,16 +128,16 @@ mod bench {
         fn end(mut self) -> Done<()> {
             let resident = resident(self.child.id())?;
             ask(&mut self.child, Ask::Terminate);
-            let mut said = String::new();
+            let mut rest = String::new();
             if let Some(out) = &mut self.child.stdout {
-                out.read_to_string(&mut said)?;
+                out.read_to_string(&mut rest)?;
             }
             self.child.wait()?;
             println!(
                 "{:8} {resident} KiB resident after {} requests; {}",
                 self.name,
                 self.sum(),
-                said.trim()
+                rest.trim()
             );
             Ok(())
         }
@@ -187,18 +187,18 @@ mod bench {
     }
 
     /// Clients.
-    struct Load {
+    struct LoadGenerator {
         sockets: Vec<Asking>,
         events: EventLoop,
     }
 
     struct Asking {
         socket: UdpSocket,
-        outgoing: Outgoing,
+        outgoing: SendQueue,
         next: u16,
     }
 
-    impl Load {
+    impl LoadGenerator {
         fn new(server: SocketAddr) -> Done<Self> {
             let events = EventLoop::new(Duration::ZERO)?;
             let mut sockets = Vec::new();
@@ -207,7 +207,7 @@ mod bench {
                 socket.connect(server)?;
                 socket.set_nonblocking(true)?;
                 events.add(&socket, number as u64)?;
-                sockets.push(Asking { socket, outgoing: Outgoing::new(), next: number as u16 });
+                sockets.push(Asking { socket, outgoing: SendQueue::new(), next: number as u16 });
             }
             Ok(Self { sockets, events })
         }
@@ -222,7 +222,7 @@ mod bench {
                 }
                 asking.outgoing.send(&asking.socket)?;
             }
-            let (mut ready, mut received) = (Vec::new(), Received::new(16, 1_280));
+            let (mut ready, mut received) = (Vec::new(), ReceiveBatch::new(16, 1_280));
             while answered + lost < requests {
                 self.events.wait(Some(clock::now() + Duration::from_secs(1)), &mut ready)?;
                 if ready.is_empty() {

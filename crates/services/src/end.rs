@@ -6,14 +6,14 @@ use thinair_os::{EventLoop, Interest};
 
 /// A socket with its interest.
 #[derive(Debug)]
-pub struct End {
+pub struct StreamEnd {
     /// The socket.
     pub stream: TcpStream,
     token: u64,
     waits_for: Option<Interest>,
 }
 
-impl End {
+impl StreamEnd {
     /// Creates an end that waits for nothing; `token` identifies it in the loop.
     pub fn new(stream: TcpStream, token: u64) -> Self {
         Self { stream, token, waits_for: None }

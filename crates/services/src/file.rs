@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read as _};
 
 /// Reason why a file is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum FileRefusal {
     /// Permission denied.
     Forbidden,
     /// It does not exist, or is not below the folder.
@@ -21,7 +21,7 @@ pub enum Refusal {
 /// ELOOP.
 const LOOP: i32 = 40;
 
-impl From<&io::Error> for Refusal {
+impl From<&io::Error> for FileRefusal {
     fn from(why: &io::Error) -> Self {
         match why.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::Forbidden,
@@ -42,15 +42,15 @@ impl From<&io::Error> for Refusal {
 ///
 /// # Errors
 /// The file has more octets, or cannot be read.
-pub fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, Refusal> {
+pub fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, FileRefusal> {
     if metadata.len() > most as u64 {
-        return Err(Refusal::TooLarge);
+        return Err(FileRefusal::TooLarge);
     }
     let mut octets = Vec::with_capacity(metadata.len() as usize);
     // It may grow meanwhile.
     match file.take(most as u64 + 1).read_to_end(&mut octets) {
-        Ok(len) if len > most => Err(Refusal::TooLarge),
+        Ok(len) if len > most => Err(FileRefusal::TooLarge),
         Ok(_) => Ok(octets),
-        Err(why) => Err(Refusal::from(&why)),
+        Err(why) => Err(FileRefusal::from(&why)),
     }
 }

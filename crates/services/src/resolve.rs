@@ -5,7 +5,7 @@ use std::net::{SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 use thinair_coap::uri::Host;
 use thinair_os::Interface;
 
-use crate::wait::{Waiting, Woken};
+use crate::wait::{Wait, Woken};
 
 /// Reason why there are no addresses.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl From<thinair_os::Error> for ResolveError {
 ///
 /// # Errors
 /// See [`ResolveError`].
-pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
+pub fn resolve(host: &Host, port: u16, waiting: &mut Wait<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
     let refused = |why: String| ResolveError::Unknown { host: host.to_string(), why };
     let name = match host {
         Host::V4(address) => return Ok(vec![(*address, port).into()]),

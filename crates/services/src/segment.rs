@@ -9,4 +9,4 @@ mod proxy;
 mod relay;
 mod sizers;
 
-pub use proxy::{Constrained, Ending, Progress, Proxy, ProxyError, Settings};
+pub use proxy::{Constrained, Ending, Proxy, ProxyError, ProxySettings, StreamProgress};

@@ -23,7 +23,7 @@ pub enum Woken {
 }
 
 /// A wait for one socket after the other, with signals and a common time limit.
-pub struct Waiting<'s> {
+pub struct Wait<'s> {
     event_loop: EventLoop,
     signals: Option<&'s Signals>,
     /// Time limit of the whole.
@@ -31,7 +31,7 @@ pub struct Waiting<'s> {
     ready: Vec<u64>,
 }
 
-impl<'s> Waiting<'s> {
+impl<'s> Wait<'s> {
     /// Creates a wait for signals, if they are given, and the deadline.
     ///
     /// # Errors

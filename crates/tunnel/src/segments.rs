@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use thinair_segment::{Loss, SegmentSizer as _, Sizer};
+use thinair_segment::{LossDetection, SegmentSizer as _, Sizer};
 use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::header::{ipv4::Ipv4, ipv6::Ipv6};
 use thinair_wire::time::Instant;
@@ -137,7 +137,7 @@ impl Segments {
         // A retransmission may be cut to other sizes: it counts as one loss, with its first piece.
         let begins = flow.begin == segment.sequence || flow.ends.contains(&segment.sequence);
         let is_lost = counts && begins && is_before(segment.sequence, flow.next);
-        let how = if flow.duplicates >= DUPLICATES { Loss::Fast } else { Loss::Rto };
+        let how = if flow.duplicates >= DUPLICATES { LossDetection::Fast } else { LossDetection::Rto };
         if is_before(flow.next, end) {
             flow.next = end;
             if counts && flow.ends.len() < ENDS {

@@ -390,7 +390,7 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(TrafficTotals::new(Way::default(), Way::default()).ratio, None);
+        assert_eq!(TrafficTotals::new(TrafficCounters::default(), TrafficCounters::default()).ratio, None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use gungraun::{
 };
 use thinair_ule::{
     Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu,
-    Source, TsPacket,
+    SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -29,37 +29,37 @@ use thinair_wire::time::Instant;
 const MEASURED: usize = 10;
 
 #[library_benchmark]
-#[bench::octets_43(Sender::ready(43))]
-#[bench::octets_163(Sender::ready(163))]
-#[bench::octets_1500(Sender::ready(1_500))]
-fn push(sender: &'static mut Sender) {
+#[bench::octets_43(SnduSender::ready(43))]
+#[bench::octets_163(SnduSender::ready(163))]
+#[bench::octets_1500(SnduSender::ready(1_500))]
+fn push(sender: &'static mut SnduSender) {
     sender.push();
 }
 
 #[library_benchmark]
-#[bench::octets_43(Sender::ready(43))]
-#[bench::octets_163(Sender::ready(163))]
-fn pull(sender: &'static mut Sender) {
+#[bench::octets_43(SnduSender::ready(43))]
+#[bench::octets_163(SnduSender::ready(163))]
+fn pull(sender: &'static mut SnduSender) {
     sender.pull();
 }
 
 #[library_benchmark]
-#[bench::octets_43(Stream::ready(43))]
-#[bench::octets_163(Stream::ready(163))]
-#[bench::octets_1500(Stream::ready(1_500))]
-fn receive(stream: &'static mut Stream) {
+#[bench::octets_43(TsStream::ready(43))]
+#[bench::octets_163(TsStream::ready(163))]
+#[bench::octets_1500(TsStream::ready(1_500))]
+fn receive(stream: &'static mut TsStream) {
     stream.receive();
 }
 
 #[library_benchmark]
-#[bench::octets_163(Sender::ready(163))]
-fn serialise_peer(sender: &'static mut Sender) {
+#[bench::octets_163(SnduSender::ready(163))]
+fn serialise_peer(sender: &'static mut SnduSender) {
     sender.serialise_peer();
 }
 
 #[library_benchmark]
-#[bench::octets_163(Stream::ready(163))]
-fn receive_peer(stream: &'static mut Stream) {
+#[bench::octets_163(TsStream::ready(163))]
+fn receive_peer(stream: &'static mut TsStream) {
     stream.receive_peer();
 }
 
@@ -84,7 +84,7 @@ struct Same {
     left: usize,
 }
 
-impl Source for Same {
+impl SnduSource for Same {
     #[inline]
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead < self.left).then(|| Sndu::pdu(EtherType::ROHC, black_box(&self.pdu)))
@@ -95,13 +95,13 @@ impl Source for Same {
     }
 }
 
-struct Sender {
+struct SnduSender {
     encapsulator: Encapsulator,
     source: Same,
     octets: Vec<u8>,
 }
 
-impl Sender {
+impl SnduSender {
     /// Leaks the sender, so that the measurement does not free it.
     fn ready(octets: usize) -> &'static mut Self {
         let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
@@ -136,16 +136,16 @@ impl Sender {
     }
 }
 
-struct Stream {
+struct TsStream {
     packets: Vec<TsPacket>,
     receiver: Receiver<'static>,
     peer: ule::UleReceiver,
 }
 
-impl Stream {
+impl TsStream {
     /// TS Packets with ten SNDUs.
     fn ready(octets: usize) -> &'static mut Self {
-        let sender = Sender::ready(octets);
+        let sender = SnduSender::ready(octets);
         sender.encapsulator.flush(&mut |_| ());
         let mut packets = Vec::new();
         while let Pulled::Full(packet) | Pulled::Padded(packet) = sender.encapsulator.pull(&mut sender.source)

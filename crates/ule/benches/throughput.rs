@@ -37,10 +37,12 @@ fn main() {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    for (name, work) in [("encapsulate", Load::encapsulate as fn(&mut Load)), ("receive", Load::receive)] {
+    for (name, work) in
+        [("encapsulate", SnduBatch::encapsulate as fn(&mut SnduBatch)), ("receive", SnduBatch::receive)]
+    {
         let mut group = criterion.benchmark_group(name);
         for octets in SIZES {
-            let mut load = Load::new(octets);
+            let mut load = SnduBatch::new(octets);
             group.throughput(Throughput::Bytes((octets * BATCH) as u64));
             group.bench_function(BenchmarkId::from_parameter(octets), |bencher| {
                 bencher.iter(|| work(&mut load))
@@ -51,7 +53,7 @@ fn main() {
     criterion.final_summary();
     println!("The crate `ule` takes so many times the time of ours; median of {PAIRS}, quartiles");
     for octets in SIZES {
-        let mut load = Load::new(octets);
+        let mut load = SnduBatch::new(octets);
         ratio("encapsulate", octets, || time(|| load.encapsulate_peer()) / time(|| load.encapsulate()));
         ratio("receive", octets, || time(|| load.receive_peer()) / time(|| load.receive()));
     }
@@ -76,14 +78,14 @@ fn ratio(name: &str, octets: usize, mut measure: impl FnMut() -> f64) {
 }
 
 /// A batch of SNDUs to send, and the TS Packets of them.
-struct Load {
+struct SnduBatch {
     config: EncapsulatorConfig,
     pdu: Vec<u8>,
     packets: Vec<TsPacket>,
     octets: Vec<u8>,
 }
 
-impl Load {
+impl SnduBatch {
     fn new(octets: usize) -> Self {
         let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
         let pid = Pid::new(0x35).expect("it has 13 bits");

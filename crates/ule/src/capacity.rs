@@ -53,7 +53,7 @@ pub enum Filling {
 
 /// Consecutive packets with headers of equal size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
+pub struct HeaderRun {
     /// Number of packets.
     pub packets: u32,
     /// Length of the headers of each, in octets.
@@ -62,14 +62,14 @@ pub struct Headers {
 
 /// Packets of equal payload. Their headers repeat: first all of the first entry, then all of the next, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow<'h> {
+pub struct PacketFlow<'h> {
     /// Payload of a packet, in octets.
     pub payload: u32,
     /// Cycle of headers, with at least one packet.
-    pub headers: &'h [Headers],
+    pub headers: &'h [HeaderRun],
 }
 
-impl Flow<'_> {
+impl PacketFlow<'_> {
     /// Returns the mean length of the headers of a packet, in octets: equation 5.
     pub fn mean_headers(&self) -> f64 {
         let octets: u64 = self.headers.iter().map(|run| u64::from(run.packets) * u64::from(run.octets)).sum();
@@ -83,7 +83,7 @@ impl Flow<'_> {
 
     /// Iterates over the lengths of the PDUs of one cycle, in octets.
     fn pdus(&self) -> impl Iterator<Item = u32> {
-        let pdus = |run: &Headers| {
+        let pdus = |run: &HeaderRun| {
             core::iter::repeat_n(self.payload.saturating_add(run.octets), run.packets as usize)
         };
         self.headers.iter().flat_map(pdus)
@@ -118,7 +118,7 @@ impl Cost {
 }
 
 /// Returns the cost of the packets of `flow`.
-pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: Flow<'_>) -> Cost {
+pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: PacketFlow<'_>) -> Cost {
     let sharing = encapsulation.pdus.max(1);
     // After this number of cycles, an SNDU is complete.
     let cycles = u64::from(sharing);
@@ -224,13 +224,14 @@ mod tests {
     use super::*;
 
     const BITRATE: u64 = 3_507_000;
-    const PLAIN: [Headers; 1] = [Headers { packets: 1, octets: 48 }];
+    const PLAIN: [HeaderRun; 1] = [HeaderRun { packets: 1, octets: 48 }];
     /// IR packets, and packets in SO state: equation 5.
-    const PAPER: [Headers; 2] = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+    const PAPER: [HeaderRun; 2] =
+        [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
     const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
-    fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[Headers]) -> f64 {
-        cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
+    fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[HeaderRun]) -> f64 {
+        cost(encapsulation, filling, PacketFlow { payload, headers }).throughput(BITRATE) / 1e3
     }
 
     fn close(ours: f64, expected: f64, within: f64) {
@@ -240,14 +241,14 @@ mod tests {
     /// Worked by hand from the equations: 429,047.87 octets a second.
     #[test]
     fn equations_2_to_7() {
-        close(Flow { payload: 40, headers: &PAPER }.mean_headers(), 300.0 / 53.0, 1e-12);
+        close(PacketFlow { payload: 40, headers: &PAPER }.mean_headers(), 300.0 / 53.0, 1e-12);
         let plain = [1430.16, 2019.05, 2340.26, 2542.51, 2681.55, 2892.46, 3093.98, 3254.41];
         let compressed = [2558.60, 2931.77, 3081.59, 3162.39, 3212.93, 3282.90, 3343.19, 3387.20];
         for (payload, (plain, compressed)) in PAYLOADS.into_iter().zip(plain.into_iter().zip(compressed)) {
             close(kbps(Encapsulation::ULE, Filling::Ideal, payload, &PLAIN), plain, 0.006);
             close(kbps(Encapsulation::ULE, Filling::Ideal, payload, &PAPER), compressed, 0.006);
         }
-        let flow = Flow { payload: 40, headers: &PLAIN };
+        let flow = PacketFlow { payload: 40, headers: &PLAIN };
         close(cost(Encapsulation::ULE, Filling::Ideal, flow).packets_per_second(BITRATE), 4469.25, 0.005);
         close(kbps(Encapsulation::MPE, Filling::Ideal, 40, &PLAIN), 1320.15, 0.01);
         close(kbps(Encapsulation::ULE_NPA, Filling::Ideal, 40, &PAPER), 2301.3, 0.1);
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn pdu_concat_shares_what_is_around() {
-        const SO: [Headers; 1] = [Headers { packets: 1, octets: 3 }];
+        const SO: [HeaderRun; 1] = [HeaderRun { packets: 1, octets: 3 }];
         let eight = Encapsulation::ULE.concat(8);
         for (payload, expected) in [(40, 2969.0), (80, 3184.0), (160, 3303.0)] {
             close(kbps(eight, Filling::Ideal, payload, &SO), expected, 0.6);
@@ -311,9 +312,9 @@ mod tests {
     fn odd_flows_are_counted_too() {
         let ends = [(0, 8), (1, 1), (u32::MAX, 65_535)];
         for (payload, octets) in ends {
-            let headers = [Headers { packets: 1, octets }];
+            let headers = [HeaderRun { packets: 1, octets }];
             for filling in [Filling::Ideal, Filling::Packing, Filling::Padding] {
-                let cost = cost(Encapsulation::ULE, filling, Flow { payload, headers: &headers });
+                let cost = cost(Encapsulation::ULE, filling, PacketFlow { payload, headers: &headers });
                 assert!(cost.ts_packets() > 0.0 && cost.ts_packets().is_finite());
             }
         }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_told_apart_though_their_packets_mingle() {
+    fn streams_are_distinguished_though_their_packets_mingle() {
         let streams =
             [packets(pid(0x30), &[1; 500]), packets(pid(0x31), &[2; 500]), packets(pid(0x32), &[3; 500])];
         let mut datagram = Vec::new();

@@ -9,8 +9,8 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::extension::PduConcat;
-use crate::sndu::{Frame, LONGEST, Pdus, Sndu, SnduError};
-use crate::source::{Queued, Source};
+use crate::sndu::{LONGEST, Pdus, Sndu, SnduError, SnduFrame};
+use crate::source::{Queued, SnduSource};
 use crate::ts::{Cc, HEADER, LEN, NULL_PACKET, Pid, STUFFING, TsHeader, TsPacket};
 
 /// Offset of the octet with the flag PUSI in a TS Packet.
@@ -106,7 +106,7 @@ impl core::fmt::Display for PushError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Sndu(error) => error.fmt(f),
-            Self::Midway => f.write_str("another SNDU is half sent, and has to be pulled on"),
+            Self::Midway => f.write_str("another SNDU is partly sent; pull it to its end first"),
         }
     }
 }
@@ -180,7 +180,7 @@ pub struct Encapsulator {
 /// An SNDU that is partly sent.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
-    frame: Frame,
+    frame: SnduFrame,
     sent: usize,
     /// Number of PDUs of the source in it.
     pdus: usize,
@@ -225,7 +225,7 @@ impl Encapsulator {
         if self.begun.is_some() {
             return Err(PushError::Midway);
         }
-        let frame = Frame::of(sndu)?;
+        let frame = SnduFrame::of(sndu)?;
         self.push_frame(now, &frame, sndu, sndu, sndu.pdus(), out);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Encapsulator {
     pub fn drain(
         &mut self,
         now: Instant,
-        source: &mut impl Source,
+        source: &mut impl SnduSource,
         out: &mut impl FnMut(&TsPacket),
     ) -> Result<(), PushError> {
         if self.begun.is_some() {
@@ -275,7 +275,7 @@ impl Encapsulator {
     ///
     /// A PDU stays at the head of the source until its last octet is in a TS Packet; if it is replaced before, the
     /// Receiver detects a CRC error. PDUs that cannot be sent are taken from the source and counted.
-    pub fn pull(&mut self, source: &mut impl Source) -> Pulled<'_> {
+    pub fn pull(&mut self, source: &mut impl SnduSource) -> Pulled<'_> {
         loop {
             let Some(mut begun) = self.begun.take().or_else(|| self.begin(source)) else {
                 if self.at == LEN {
@@ -306,14 +306,14 @@ impl Encapsulator {
     }
 
     /// Begins the next SNDU of a source.
-    fn begin(&mut self, source: &mut impl Source) -> Option<Begun> {
+    fn begin(&mut self, source: &mut impl SnduSource) -> Option<Begun> {
         loop {
             let first = source.peek(0)?;
             let (pdus, len) = self.concatenated(&first, source);
             let frame = if pdus > 1 {
-                Frame::around(&first, &Queued { source, pdus }, PduConcat::HEADER + len)
+                SnduFrame::around(&first, &Queued { source, pdus }, PduConcat::HEADER + len)
             } else {
-                Frame::of(&first)
+                SnduFrame::of(&first)
             };
             match frame {
                 Ok(frame) => return Some(Begun { frame, sent: 0, pdus }),
@@ -326,7 +326,7 @@ impl Encapsulator {
     }
 
     /// Returns the number of PDUs at the head of a source that one SNDU combines, and their octets with their lengths.
-    fn concatenated(&self, first: &Sndu<'_>, source: &impl Source) -> (usize, usize) {
+    fn concatenated(&self, first: &Sndu<'_>, source: &impl SnduSource) -> (usize, usize) {
         let Some(Concat { pdus, octets }) = self.config.concat else { return (1, 0) };
         let with_length = |sndu: &Sndu<'_>| PduConcat::PDU_HEADER + sndu.one().map_or(0, <[u8]>::len);
         // Base header with address, PDU-Concat-Type, and CRC.
@@ -347,7 +347,7 @@ impl Encapsulator {
     fn push_frame(
         &mut self,
         now: Instant,
-        frame: &Frame,
+        frame: &SnduFrame,
         head: &Sndu<'_>,
         queued: &impl Pdus,
         pdus: usize,
@@ -412,7 +412,7 @@ impl Encapsulator {
 
     /// Copies octets of an SNDU into the rest of the TS Packet, and returns their number.
     #[inline]
-    fn fill(&mut self, frame: &Frame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
+    fn fill(&mut self, frame: &SnduFrame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
         let room = self.packet.get_mut(self.at..).unwrap_or_default();
         let len = frame.copy(from, room, head, queued);
         self.at += len;
@@ -422,7 +422,7 @@ impl Encapsulator {
     /// Ends an SNDU; returns true if the TS Packet is to be sent, as there is no room for the start of another one. RFC
     /// 4326, section 6.2, rules (i) to (iii).
     #[inline]
-    fn end_sndu(&mut self, frame: &Frame, pdus: usize) -> bool {
+    fn end_sndu(&mut self, frame: &SnduFrame, pdus: usize) -> bool {
         self.counters.sndus += 1;
         self.counters.pdus += pdus as u64;
         self.counters.octets += frame.octets as u64;

@@ -7,7 +7,7 @@
 use core::fmt;
 use thinair_wire::coder::Refusal;
 
-use crate::type_field::{EtherType, Kind, Type};
+use crate::type_field::{EtherType, Type, TypeKind};
 
 mod bridged;
 mod optional;
@@ -61,16 +61,16 @@ impl From<Refusal> for ExtensionError {
 
 /// Extension Headers and content of an SNDU or GSE Packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain<'p> {
+pub struct ExtensionChain<'p> {
     /// Last TimeStamp header, if there is one.
     pub time_stamp: Option<TimeStamp>,
     /// Content after the Optional Extension Headers.
-    pub content: Content<'p>,
+    pub content: SnduContent<'p>,
 }
 
 /// Content of an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content<'p> {
+pub enum SnduContent<'p> {
     /// A PDU.
     Pdu(EtherType, &'p [u8]),
     /// A frame of a LAN.
@@ -83,14 +83,14 @@ pub enum Content<'p> {
     Test(&'p [u8]),
 }
 
-impl<'p> Chain<'p> {
+impl<'p> ExtensionChain<'p> {
     /// Reads Extension Headers and content: `octets` are those after the base header with `type_field`, without a
     /// CRC.
     #[inline]
     pub fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
         // The usual case: no Extension Headers.
-        if let Kind::EtherType(ether_type) = type_field.kind() {
-            return Ok(Self { time_stamp: None, content: Content::Pdu(ether_type, octets) });
+        if let TypeKind::EtherType(ether_type) = type_field.kind() {
+            return Ok(Self { time_stamp: None, content: SnduContent::Pdu(ether_type, octets) });
         }
         let mut headers = OptionalHeaders::new(type_field, octets);
         let mut time_stamp = None;
@@ -98,16 +98,16 @@ impl<'p> Chain<'p> {
             time_stamp = header.time_stamp().or(time_stamp);
         }
         let (type_field, octets) = headers.rest();
-        Ok(Self { time_stamp, content: Content::read(type_field, octets)? })
+        Ok(Self { time_stamp, content: SnduContent::read(type_field, octets)? })
     }
 }
 
-impl<'p> Content<'p> {
+impl<'p> SnduContent<'p> {
     /// Reads the content after the last Optional Extension Header.
     fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
         match type_field.kind() {
-            Kind::EtherType(ether_type) => Ok(Self::Pdu(ether_type, octets)),
-            Kind::Mandatory(h_type) => match type_field {
+            TypeKind::EtherType(ether_type) => Ok(Self::Pdu(ether_type, octets)),
+            TypeKind::Mandatory(h_type) => match type_field {
                 Type::TEST => Ok(Self::Test(octets)),
                 Type::BRIDGED => Bridged::read(octets).map(Self::Bridged),
                 Type::TS_CONCAT => match octets.as_chunks() {
@@ -118,7 +118,7 @@ impl<'p> Content<'p> {
                 _ => Err(ExtensionError::UnknownMandatory(h_type)),
             },
             // Optional headers were removed before.
-            Kind::Optional { .. } => Err(ExtensionError::Truncated),
+            TypeKind::Optional { .. } => Err(ExtensionError::Truncated),
         }
     }
 
@@ -153,12 +153,12 @@ mod tests {
             b"pdu",
         ]
         .concat();
-        let chain = Chain::read(Type::new(0x0277), &octets).unwrap();
-        assert_eq!(chain.content, Content::Pdu(EtherType::ROHC, b"pdu"));
+        let chain = ExtensionChain::read(Type::new(0x0277), &octets).unwrap();
+        assert_eq!(chain.content, SnduContent::Pdu(EtherType::ROHC, b"pdu"));
         assert_eq!(chain.time_stamp.map(TimeStamp::micros), Some(1_234_567));
         for len in 0..octets.len() - 3 {
             assert_eq!(
-                Chain::read(Type::new(0x0277), &octets[..len]),
+                ExtensionChain::read(Type::new(0x0277), &octets[..len]),
                 Err(ExtensionError::Truncated),
                 "{len}"
             );
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn mandatory_headers_that_are_not_known_are_refused() {
         for h_type in 4..=0xFF {
-            let refused = Chain::read(Type::new(h_type), b"octets");
+            let refused = ExtensionChain::read(Type::new(h_type), b"octets");
             assert_eq!(refused, Err(ExtensionError::UnknownMandatory(h_type as u8)));
         }
-        let refused = Chain::read(Type::new(0x0100), &[0x00, 0xFF, 1, 2, 3]);
+        let refused = ExtensionChain::read(Type::new(0x0100), &[0x00, 0xFF, 1, 2, 3]);
         assert_eq!(refused, Err(ExtensionError::UnknownMandatory(0xFF)));
     }
 
@@ -179,9 +179,9 @@ mod tests {
     fn ts_packets_are_whole_or_none() {
         let octets: Vec<u8> = (0..2 * TS_PACKET).map(|i| i as u8).collect();
         for len in 0..octets.len() {
-            let chain = Chain::read(Type::TS_CONCAT, &octets[..len]);
+            let chain = ExtensionChain::read(Type::TS_CONCAT, &octets[..len]);
             match len % TS_PACKET {
-                0 => assert_eq!(chain.unwrap().content, Content::TsConcat(octets[..len].as_chunks().0)),
+                0 => assert_eq!(chain.unwrap().content, SnduContent::TsConcat(octets[..len].as_chunks().0)),
                 _ => assert_eq!(chain, Err(ExtensionError::TsConcatSize)),
             }
         }

@@ -35,7 +35,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAGroup(npa) => write!(f, "{npa} is not a multicast address"),
-            Self::Full => write!(f, "{GROUPS} groups are joined"),
+            Self::Full => write!(f, "{GROUPS} groups, the maximum, are joined already"),
         }
     }
 }

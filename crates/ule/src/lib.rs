@@ -11,13 +11,13 @@
 //!
 //! ```
 //! use thinair_ule::{
-//!     Encapsulator, EncapsulatorConfig, EtherType, Payload, Pid, Pulled, Queue, Receiver, ReceiverConfig, Sndu,
+//!     Encapsulator, EncapsulatorConfig, EtherType, Payload, Pid, Pulled, PduQueue, Receiver, ReceiverConfig, Sndu,
 //! };
 //!
 //! let pid = Pid::new(0x35).ok_or("not a PID")?;
 //! let mut encapsulator = Encapsulator::new(EncapsulatorConfig::new(pid));
 //! let (mut waiting, mut current) = ([0; 4_096], [0; 4_096]);
-//! let mut queue = Queue::<16>::new(&mut waiting);
+//! let mut queue = PduQueue::<16>::new(&mut waiting);
 //! let mut receiver = Receiver::new(ReceiverConfig::new(pid), &mut current);
 //!
 //! queue.push(&Sndu::pdu(EtherType::ROHC, b"one"))?;
@@ -68,14 +68,14 @@ pub use demultiplexer::{Demultiplexer, DemultiplexerCounters};
 pub use encapsulator::{
     Concat, Encapsulator, EncapsulatorConfig, EncapsulatorCounters, Packing, Pulled, PushError, Since,
 };
-pub use extension::{Bridged, Content, ExtensionError, OptionalHeader, PduConcat, TimeStamp};
+pub use extension::{Bridged, ExtensionError, OptionalHeader, PduConcat, SnduContent, TimeStamp};
 pub use filter::NpaFilter;
-pub use multiplexer::{Multiplexer, MultiplexerConfig, Pace, Slot};
+pub use multiplexer::{MultiplexSlot, Multiplexer, MultiplexerConfig, SlotClock};
 pub use npa::Npa;
-pub use queue::{Queue, QueueError};
+pub use queue::{PduQueue, QueueError};
 pub use receiver::{AfterBadCrc, Delivery, Lenience, Payload, Receiver, ReceiverConfig, ReceiverCounters};
 pub use sndu::{Sndu, SnduError};
-pub use source::Source;
+pub use source::SnduSource;
 pub use synchronizer::{Spacing, Synchronizer, SynchronizerCounters};
 pub use ts::{Pid, TsPacket};
 pub use type_field::{EtherType, HLen, Type};

@@ -5,7 +5,7 @@ use thinair_wire::time::Instant;
 
 use crate::encapsulator::{Encapsulator, Pulled};
 use crate::psi::{Pat, Pmt, Program, TooMany};
-use crate::source::Source;
+use crate::source::SnduSource;
 use crate::ts::{Cc, LEN, NULL_PACKET, Pid, TsPacket};
 
 /// Settings of the multiplex.
@@ -25,7 +25,7 @@ pub struct MultiplexerConfig {
 
 /// Content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot<'m> {
+pub enum MultiplexSlot<'m> {
     /// A table.
     Psi(&'m TsPacket),
     /// SNDUs, with or without padding.
@@ -34,7 +34,7 @@ pub enum Slot<'m> {
     Null,
 }
 
-impl<'m> Slot<'m> {
+impl<'m> MultiplexSlot<'m> {
     /// Returns the TS Packet.
     pub const fn packet(self) -> &'m TsPacket {
         match self {
@@ -82,22 +82,22 @@ impl Multiplexer {
     }
 
     /// Returns the TS Packet of the slot that begins `now`.
-    pub fn next(&mut self, now: Instant, source: &mut impl Source) -> Slot<'_> {
+    pub fn next(&mut self, now: Instant, source: &mut impl SnduSource) -> MultiplexSlot<'_> {
         if self.pmt_follows {
             self.pmt_follows = false;
             set_cc(&mut self.pmt, self.cc);
             self.cc = self.cc.next();
-            return Slot::Psi(&self.pmt);
+            return MultiplexSlot::Psi(&self.pmt);
         }
         if self.due <= now {
             self.due = now + self.psi_every;
             self.pmt_follows = true;
             set_cc(&mut self.pat, self.cc);
-            return Slot::Psi(&self.pat);
+            return MultiplexSlot::Psi(&self.pat);
         }
         match self.encapsulator.pull(source) {
-            Pulled::Full(packet) | Pulled::Padded(packet) => Slot::Data(packet),
-            Pulled::Null => Slot::Null,
+            Pulled::Full(packet) | Pulled::Padded(packet) => MultiplexSlot::Data(packet),
+            Pulled::Null => MultiplexSlot::Null,
         }
     }
 }
@@ -110,13 +110,13 @@ fn set_cc(packet: &mut TsPacket, cc: Cc) {
 /// Start times of the slots of a constant rate. They are computed from the start, so that rounding errors do not
 /// accumulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct SlotClock {
     start: Instant,
     bits_per_second: u64,
     slots: u64,
 }
 
-impl Pace {
+impl SlotClock {
     /// Bits of a TS Packet.
     const BITS: u64 = 8 * LEN as u64;
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::encapsulator::EncapsulatorConfig;
     use crate::psi::Finder;
-    use crate::queue::Queue;
+    use crate::queue::PduQueue;
     use crate::sndu::Sndu;
     use crate::ts::TsHeader;
     use crate::type_field::EtherType;
@@ -176,7 +176,7 @@ mod tests {
         let encapsulator = Encapsulator::new(EncapsulatorConfig::new(pid(0x35)));
         let mut multiplexer = Multiplexer::new(config, encapsulator).unwrap();
         let mut octets = [0; 1_000];
-        let mut queue = Queue::<4>::new(&mut octets);
+        let mut queue = PduQueue::<4>::new(&mut octets);
         queue.push(&Sndu::pdu(EtherType::IPV6, &[1; 300])).unwrap();
         let mut pids = Vec::new();
         let mut finder = Finder::<1, 1>::new();
@@ -207,14 +207,14 @@ mod tests {
     #[test]
     fn slots_keep_their_rate() {
         // 2,331.78 TS Packets a second: 10 s have 23,317.8, and the first is due at once.
-        let mut pace = Pace::new(Instant::from_millis(5), 3_507_000);
+        let mut pace = SlotClock::new(Instant::from_millis(5), 3_507_000);
         let mut slots = 0;
         while pace.advance(Instant::from_millis(10_005)) {
             slots += 1;
         }
         assert_eq!(slots, 23_318);
         assert!(pace.next_at() > Instant::from_millis(10_005));
-        let mut slow = Pace::new(Instant::ZERO, 0);
+        let mut slow = SlotClock::new(Instant::ZERO, 0);
         assert!(slow.advance(Instant::ZERO) && !slow.advance(Instant::from_millis(1_503_999)));
         assert!(slow.advance(Instant::from_millis(1_504_000)));
     }

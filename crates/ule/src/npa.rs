@@ -64,7 +64,7 @@ pub struct BadNpa;
 
 impl fmt::Display for BadNpa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an NPA is six octets in hexadecimal with colons between them, not all zero")
+        f.write_str("invalid NPA: use six octets in hexadecimal with colons between them, not all zero")
     }
 }
 

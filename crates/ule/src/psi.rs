@@ -15,8 +15,8 @@ mod section;
 mod table;
 
 pub use finder::{Finder, UleStream};
-pub use section::{BadSection, Section, SectionReader};
-pub use table::{Pat, Pmt, Program, Stream, StreamType, Streams};
+pub use section::{BadSection, PsiSection, SectionReader};
+pub use table::{ElementaryStream, ElementaryStreams, Pat, Pmt, Program, StreamType};
 
 /// Length of the longest section that fits into a TS Packet with its pointer, in octets.
 const ONE_PACKET: usize = LEN - HEADER - 1;

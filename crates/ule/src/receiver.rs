@@ -2,10 +2,10 @@
 
 use core::marker::PhantomData;
 
-use crate::extension::{Bridged, Chain, Content, ExtensionError, TimeStamp};
+use crate::extension::{Bridged, ExtensionChain, ExtensionError, SnduContent, TimeStamp};
 use crate::filter::NpaFilter;
 use crate::npa::Npa;
-use crate::sndu::{BadSndu, Received, Start};
+use crate::sndu::{BadSndu, ReceivedSndu, Start};
 use crate::ts::{Afc, Cc, HEADER, Pid, STUFFING, TsHeader, TsPacket};
 use crate::type_field::EtherType;
 
@@ -404,7 +404,7 @@ fn deliver(
     sndu: &[u8],
     out: &mut impl FnMut(Delivery<'_>),
 ) -> bool {
-    let received = match Received::delimited(sndu) {
+    let received = match ReceivedSndu::delimited(sndu) {
         Ok(received) => received,
         Err(BadSndu::Crc) => {
             counters.crc_errors += 1;
@@ -431,8 +431,8 @@ fn deliver(
         counters.octets += payload.octets() as u64;
         out(Delivery { destination, time_stamp, payload });
     };
-    match Chain::read(received.type_field, received.octets) {
-        Ok(Chain { time_stamp, content: Content::PduConcat(concat) }) => {
+    match ExtensionChain::read(received.type_field, received.octets) {
+        Ok(ExtensionChain { time_stamp, content: SnduContent::PduConcat(concat) }) => {
             for chain in concat.contents() {
                 match chain {
                     Ok(chain) => one(counters, chain, time_stamp, &mut hand_up),
@@ -450,19 +450,19 @@ fn deliver(
 #[inline]
 fn one(
     counters: &mut ReceiverCounters,
-    chain: Chain<'_>,
+    chain: ExtensionChain<'_>,
     outer: Option<TimeStamp>,
     hand_up: &mut impl FnMut(&mut ReceiverCounters, Option<TimeStamp>, Payload<'_>),
 ) {
     let payload = match chain.content {
-        Content::Pdu(ether_type, pdu) => Payload::Pdu(ether_type, pdu),
-        Content::Bridged(frame) => Payload::Bridged(frame),
-        Content::TsConcat(packets) => Payload::TsPackets(packets),
-        Content::Test(_) => {
+        SnduContent::Pdu(ether_type, pdu) => Payload::Pdu(ether_type, pdu),
+        SnduContent::Bridged(frame) => Payload::Bridged(frame),
+        SnduContent::TsConcat(packets) => Payload::TsPackets(packets),
+        SnduContent::Test(_) => {
             counters.tests += 1;
             return;
         }
-        Content::PduConcat(_) => return count(counters, ExtensionError::NestedConcat),
+        SnduContent::PduConcat(_) => return count(counters, ExtensionError::NestedConcat),
     };
     hand_up(counters, chain.time_stamp.or(outer), payload);
 }

@@ -9,7 +9,7 @@ use crate::crc::Crc32;
 use crate::extension::{Bridged, OptionalHeader, PduConcat};
 use crate::npa::Npa;
 use crate::ts::TsPacket;
-use crate::type_field::{EtherType, HLen, Kind, Type};
+use crate::type_field::{EtherType, HLen, Type, TypeKind};
 
 /// Length of D, Length and Type, in octets.
 const FIXED: usize = 4;
@@ -94,11 +94,11 @@ pub struct Sndu<'a> {
     destination: Option<Npa>,
     headers: &'a [OptionalHeader],
     type_field: Type,
-    body: Body<'a>,
+    body: SnduBody<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body<'a> {
+enum SnduBody<'a> {
     One(&'a [u8]),
     Concat(Type, &'a [&'a [u8]]),
 }
@@ -129,9 +129,11 @@ pub enum SnduError {
 impl fmt::Display for SnduError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { octets, most } => write!(f, "an SNDU of {octets} octets; {most} are possible"),
+            Self::TooLong { octets, most } => {
+                write!(f, "an SNDU of {octets} octets exceeds the maximum of {most}")
+            }
             Self::Empty => f.write_str("an SNDU without an address and without payload"),
-            Self::BadConcat => f.write_str("PDUs that PDU-Concat does not take"),
+            Self::BadConcat => f.write_str("PDUs that cannot be concatenated"),
             Self::NoRoom { needed, had } => write!(f, "an SNDU of {needed} octets in a buffer of {had}"),
         }
     }
@@ -143,31 +145,31 @@ impl<'a> Sndu<'a> {
     /// Creates an SNDU of a PDU to all Receivers: D is 1 until [`to`](Self::to) sets a destination.
     #[inline]
     pub fn pdu(ether_type: EtherType, pdu: &'a [u8]) -> Self {
-        Self::new(ether_type.into(), Body::One(pdu))
+        Self::new(ether_type.into(), SnduBody::One(pdu))
     }
 
     /// Creates an SNDU of a frame of a LAN.
     pub fn bridged(frame: Bridged<'a>) -> Self {
-        Self::new(Type::BRIDGED, Body::One(frame.octets()))
+        Self::new(Type::BRIDGED, SnduBody::One(frame.octets()))
     }
 
     /// Creates a Test SNDU, which Receivers discard.
     pub fn test(octets: &'a [u8]) -> Self {
-        Self::new(Type::TEST, Body::One(octets))
+        Self::new(Type::TEST, SnduBody::One(octets))
     }
 
     /// Creates an SNDU of TS Packets, which should not be null packets.
     pub fn ts_concat(packets: &'a [TsPacket]) -> Self {
-        Self::new(Type::TS_CONCAT, Body::One(packets.as_flattened()))
+        Self::new(Type::TS_CONCAT, SnduBody::One(packets.as_flattened()))
     }
 
     /// Creates an SNDU of several PDUs of one Type. Linux discards them: both ends have to agree to it.
     pub fn pdu_concat(type_field: Type, pdus: &'a [&'a [u8]]) -> Self {
-        Self::new(Type::PDU_CONCAT, Body::Concat(type_field, pdus))
+        Self::new(Type::PDU_CONCAT, SnduBody::Concat(type_field, pdus))
     }
 
     #[inline]
-    fn new(type_field: Type, body: Body<'a>) -> Self {
+    fn new(type_field: Type, body: SnduBody<'a>) -> Self {
         Self { destination: None, headers: &[], type_field, body }
     }
 
@@ -198,8 +200,8 @@ impl<'a> Sndu<'a> {
     #[inline]
     pub(crate) const fn one(&self) -> Option<&'a [u8]> {
         match self.body {
-            Body::One(octets) => Some(octets),
-            Body::Concat(..) => None,
+            SnduBody::One(octets) => Some(octets),
+            SnduBody::Concat(..) => None,
         }
     }
 
@@ -211,15 +213,15 @@ impl<'a> Sndu<'a> {
     /// Creates an SNDU with a contiguous payload of any Type.
     #[inline]
     pub(crate) const fn of(destination: Option<Npa>, type_field: Type, payload: &'a [u8]) -> Self {
-        Self { destination, headers: &[], type_field, body: Body::One(payload) }
+        Self { destination, headers: &[], type_field, body: SnduBody::One(payload) }
     }
 
     /// Returns PDU number `i` of a PDU-Concat.
     #[inline]
     pub(crate) fn pdu_of(&self, i: usize) -> Option<&'a [u8]> {
         match self.body {
-            Body::One(_) => None,
-            Body::Concat(_, pdus) => pdus.get(i).copied(),
+            SnduBody::One(_) => None,
+            SnduBody::Concat(_, pdus) => pdus.get(i).copied(),
         }
     }
 
@@ -227,8 +229,8 @@ impl<'a> Sndu<'a> {
     #[inline]
     pub(crate) const fn pdus(&self) -> usize {
         match self.body {
-            Body::One(_) => 1,
-            Body::Concat(_, pdus) => pdus.len(),
+            SnduBody::One(_) => 1,
+            SnduBody::Concat(_, pdus) => pdus.len(),
         }
     }
 
@@ -236,7 +238,7 @@ impl<'a> Sndu<'a> {
     #[inline]
     fn can_be_concatenated(&self) -> bool {
         self.plain().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
-            && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), Kind::EtherType(_)))
+            && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), TypeKind::EtherType(_)))
     }
 
     /// True if the PDUs of both may be parts of one PDU-Concat.
@@ -249,12 +251,12 @@ impl<'a> Sndu<'a> {
 
     /// Returns its length in octets, header and CRC included.
     pub fn octets(&self) -> Result<usize, SnduError> {
-        Ok(Frame::of(self)?.octets)
+        Ok(SnduFrame::of(self)?.octets)
     }
 
     /// Writes it at the start of `out`, and returns its octets.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, SnduError> {
-        let frame = Frame::of(self)?;
+        let frame = SnduFrame::of(self)?;
         let had = out.len();
         let room = out.get_mut(..frame.octets).ok_or(SnduError::NoRoom { needed: frame.octets, had })?;
         frame.copy(0, room, self, self);
@@ -275,8 +277,8 @@ impl Pdus for Sndu<'_> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         match self.body {
-            Body::One(_) => None,
-            Body::Concat(type_field, _) => Some(type_field),
+            SnduBody::One(_) => None,
+            SnduBody::Concat(type_field, _) => Some(type_field),
         }
     }
 
@@ -288,7 +290,7 @@ impl Pdus for Sndu<'_> {
 
 /// State of an SNDU that is being sent: its length, and the computed fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct SnduFrame {
     /// Length of the SNDU, in octets.
     pub(crate) octets: usize,
     base: [u8; FIXED + NPA],
@@ -296,14 +298,14 @@ pub(crate) struct Frame {
     crc: [u8; CRC],
 }
 
-impl Frame {
+impl SnduFrame {
     // Inlined, as most SNDUs have no headers and one PDU, which the caller's code shows.
     #[inline(always)]
     pub(crate) fn of(sndu: &Sndu<'_>) -> Result<Self, SnduError> {
         let len = match sndu.body {
-            Body::One(payload) => payload.len(),
-            Body::Concat(Type::PDU_CONCAT, _) => return Err(SnduError::BadConcat),
-            Body::Concat(_, pdus) => {
+            SnduBody::One(payload) => payload.len(),
+            SnduBody::Concat(Type::PDU_CONCAT, _) => return Err(SnduError::BadConcat),
+            SnduBody::Concat(_, pdus) => {
                 if pdus.iter().any(|pdu| pdu.len() > PduConcat::LONGEST_PDU) {
                     return Err(SnduError::BadConcat);
                 }
@@ -415,7 +417,7 @@ impl Copying<'_> {
 
 /// An SNDU with a correct CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received<'p> {
+pub struct ReceivedSndu<'p> {
     /// Destination, if it has one; the invalid address of zeros is kept.
     pub destination: Option<[u8; NPA]>,
     /// Type field of the base header.
@@ -436,7 +438,7 @@ pub enum BadSndu {
 impl fmt::Display for BadSndu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length => f.write_str("the Length field does not say how long the SNDU is"),
+            Self::Length => f.write_str("the Length field does not match the length of the SNDU"),
             Self::Crc => f.write_str("the CRC of the SNDU is wrong"),
         }
     }
@@ -444,7 +446,7 @@ impl fmt::Display for BadSndu {
 
 impl core::error::Error for BadSndu {}
 
-impl<'p> Received<'p> {
+impl<'p> ReceivedSndu<'p> {
     /// Reads one whole SNDU.
     #[inline]
     pub fn read(sndu: &'p [u8]) -> Result<Self, BadSndu> {

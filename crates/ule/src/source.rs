@@ -4,7 +4,7 @@ use crate::sndu::{Pdus, Sndu};
 use crate::type_field::Type;
 
 /// Queue of PDUs, in order.
-pub trait Source {
+pub trait SnduSource {
     /// Returns the queued SNDU number `ahead`, 0 being the next one. It must not change until it is taken; `None`
     /// only if fewer are queued.
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>>;
@@ -13,7 +13,7 @@ pub trait Source {
     fn take(&mut self, count: usize);
 }
 
-impl<S: Source> Source for &mut S {
+impl<S: SnduSource> SnduSource for &mut S {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (**self).peek(ahead)
     }
@@ -30,7 +30,7 @@ pub(crate) struct Queued<'s, S> {
     pub(crate) pdus: usize,
 }
 
-impl<S: Source> Pdus for Queued<'_, S> {
+impl<S: SnduSource> Pdus for Queued<'_, S> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         let head = self.source.peek(0)?;

@@ -192,7 +192,7 @@ pub struct NotWhole {
 
 impl fmt::Display for NotWhole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} octets are no TS Packets of {LEN} octets each", self.octets)
+        write!(f, "{} octets are not a multiple of {LEN}, the length of a TS Packet", self.octets)
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Type(u16);
 
 /// Meaning of a Type field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TypeKind {
     /// A Mandatory Extension Header with this H-Type: a Receiver that does not support it discards the SNDU.
     Mandatory(u8),
     /// An Optional Extension Header: a Receiver that does not support it skips it.
@@ -57,11 +57,11 @@ impl Type {
 
     /// Returns its meaning.
     #[inline]
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> TypeKind {
         match self.0.to_be_bytes() {
-            [0, h_type] => Kind::Mandatory(h_type),
-            [h_len @ 1..=5, h_type] => Kind::Optional { h_len: HLen(h_len), h_type },
-            _ => Kind::EtherType(EtherType(self.0)),
+            [0, h_type] => TypeKind::Mandatory(h_type),
+            [h_len @ 1..=5, h_type] => TypeKind::Optional { h_len: HLen(h_len), h_type },
+            _ => TypeKind::EtherType(EtherType(self.0)),
         }
     }
 }
@@ -159,12 +159,12 @@ mod tests {
         for value in 0..=u16::MAX {
             let ours = Type::new(value);
             match ours.kind() {
-                Kind::Mandatory(h_type) => assert_eq!(u16::from(h_type), value),
-                Kind::Optional { h_len, h_type } => {
+                TypeKind::Mandatory(h_type) => assert_eq!(u16::from(h_type), value),
+                TypeKind::Optional { h_len, h_type } => {
                     assert!((0x0100..0x0600).contains(&value));
                     assert_eq!(Type::optional(h_len, h_type), ours);
                 }
-                Kind::EtherType(ether_type) => {
+                TypeKind::EtherType(ether_type) => {
                     assert!(value >= 0x0600);
                     assert_eq!(Type::from(ether_type), ours);
                 }

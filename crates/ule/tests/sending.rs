@@ -7,8 +7,8 @@ use std::time::Duration;
 use common::{pid, pushed, received};
 use thinair_ule::ts::{LEN, NULL_PACKET, TsHeader};
 use thinair_ule::{
-    Concat, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, Pulled, PushError, Queue,
-    ReceiverConfig, Since, Sndu, SnduError, Source, TsPacket,
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, PduQueue, Pulled, PushError,
+    ReceiverConfig, Since, Sndu, SnduError, SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -30,7 +30,7 @@ struct Endless {
     left: usize,
 }
 
-impl Source for Endless {
+impl SnduSource for Endless {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead < self.left).then_some(self.sndu)
     }
@@ -214,13 +214,13 @@ fn queued_pdus_of_one_type_share_an_sndu() {
         concat: Some(Concat { pdus: 3, octets: 130 }),
         ..EncapsulatorConfig::new(pid())
     };
-    let fill = |queue: &mut Queue<'_, 16>| {
+    let fill = |queue: &mut PduQueue<'_, 16>| {
         for sndu in &sndus {
             queue.push(sndu).expect("there is room");
         }
     };
     let mut octets = [0; 1_000];
-    let mut queue = Queue::<16>::new(&mut octets);
+    let mut queue = PduQueue::<16>::new(&mut octets);
 
     fill(&mut queue);
     let mut pulling = Encapsulator::new(config);
@@ -277,7 +277,7 @@ struct Fickle {
     len: usize,
 }
 
-impl Source for Fickle {
+impl SnduSource for Fickle {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead == 0 && self.len > 0).then(|| Sndu::pdu(EtherType::IPV4, &PAYLOAD[..self.len]))
     }

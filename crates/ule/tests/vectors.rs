@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{Got, octets, packet_with, pid, pushed, received};
 use thinair_ule::extension::OptionalHeader;
-use thinair_ule::sndu::{BadSndu, Received};
+use thinair_ule::sndu::{BadSndu, ReceivedSndu};
 use thinair_ule::{
     Bridged, EncapsulatorConfig, EtherType, HLen, Npa, NpaFilter, Packing, ReceiverConfig, Since, Sndu,
     TimeStamp, TsPacket, Type,
@@ -173,13 +173,14 @@ fn what_is_dropped_is_counted() {
 #[test]
 fn one_sndu_is_read_alone() {
     let mut sndu = octets(&format!("800c22f1{ROHC}16ad2f67"));
-    let expected = Received { destination: None, type_field: EtherType::ROHC.into(), octets: &octets(ROHC) };
-    assert_eq!(Received::read(&sndu), Ok(expected));
-    assert_eq!(Received::read(&sndu[..15]), Err(BadSndu::Length));
+    let expected =
+        ReceivedSndu { destination: None, type_field: EtherType::ROHC.into(), octets: &octets(ROHC) };
+    assert_eq!(ReceivedSndu::read(&sndu), Ok(expected));
+    assert_eq!(ReceivedSndu::read(&sndu[..15]), Err(BadSndu::Length));
     sndu[15] ^= 1;
-    assert_eq!(Received::read(&sndu), Err(BadSndu::Crc));
-    assert_eq!(Received::read(&[]), Err(BadSndu::Length));
-    assert_eq!(Received::read(&octets(PING6)).map(|sndu| sndu.type_field), Ok(Type::new(0x86DD)));
+    assert_eq!(ReceivedSndu::read(&sndu), Err(BadSndu::Crc));
+    assert_eq!(ReceivedSndu::read(&[]), Err(BadSndu::Length));
+    assert_eq!(ReceivedSndu::read(&octets(PING6)).map(|sndu| sndu.type_field), Ok(Type::new(0x86DD)));
 }
 
 /// An SNDU of `octets` octets whose payload counts from 1.

@@ -190,7 +190,7 @@ fn serve_http(
 
 #[cfg(target_os = "linux")]
 fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
-    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site};
+    use thinair_services::coap::server::{FileResource, Listen, ResourceServer, Resources, ServerSettings};
 
     if arguments.keep.is_some() {
         return Err(Usage::error("--keep is for http; connections of coap-tcp are kept as RFC 8323 says"));
@@ -198,13 +198,14 @@ fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
     let tcp = arguments.service == ServiceName::CoapTcp;
     let listen = Listen { address: arguments.address(), udp: !tcp, tcp, optional: false };
     let max_body = arguments.max_body as usize;
-    let mut settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
+    let mut settings =
+        ServerSettings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
-    let mut site = Site::new();
-    site.add(Files::open(&arguments.folder, max_body, false)?.bare());
-    let mut server = Server::open(&settings, site)?;
+    let mut site = Resources::new();
+    site.add(FileResource::open(&arguments.folder, max_body, false)?.bare());
+    let mut server = ResourceServer::open(&settings, site)?;
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let done = server.statistics();

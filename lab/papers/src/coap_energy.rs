@@ -138,7 +138,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use thinair_link::energy::{CC2538, Usage};
-    use thinair_link::{BitErrorModel, ConstrainedLink, Event, Integrity, LinkModel, Probability, Side};
+    use thinair_link::{BitErrorModel, ConstrainedLink, Integrity, LinkEvent, LinkModel, Probability, Side};
     use thinair_wire::time::Instant;
 
     use super::*;
@@ -209,12 +209,12 @@ mod tests {
             CC2538.sends(&mut usage, exchange.request);
             while let Some(at) = link.poll_at() {
                 match link.poll(at) {
-                    Some(Event::Delivered { to: Side::B, .. }) => {
+                    Some(LinkEvent::Delivered { to: Side::B, .. }) => {
                         CC2538.receives(&mut usage, exchange.response);
                         link.offer(at, Side::B, vec![0; exchange.response]).unwrap();
                     }
-                    Some(Event::Delivered { to: Side::A, .. }) => completed += 1,
-                    Some(Event::Dropped { .. }) | None => {}
+                    Some(LinkEvent::Delivered { to: Side::A, .. }) => completed += 1,
+                    Some(LinkEvent::Dropped { .. }) | None => {}
                 }
             }
         }

@@ -7,7 +7,7 @@ mod real;
 mod simulate;
 
 use thinair_rohc::Refresh;
-use thinair_simulation::{Stack, header_cycle};
+use thinair_simulation::{ProtocolStack, header_cycle};
 
 use model::HeaderSizes;
 use put::Put;
@@ -30,7 +30,7 @@ struct Results {
     /// Headers of the paper's stack with the paper's schedule.
     headers: HeaderSizes,
     /// Headers of the other stacks.
-    others: Vec<(Stack, HeaderSizes)>,
+    others: Vec<(ProtocolStack, HeaderSizes)>,
     /// Headers of the paper's stack in steady state.
     settled: HeaderSizes,
     runs: Vec<(Job, Found)>,
@@ -47,7 +47,7 @@ impl Results {
 
 fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figures) -> Result<(), Error> {
     let plan = run.plan;
-    let sizes = |stack: Stack, refresh: Refresh| -> Result<HeaderSizes, Error> {
+    let sizes = |stack: ProtocolStack, refresh: Refresh| -> Result<HeaderSizes, Error> {
         Ok(HeaderSizes::new(stack, header_cycle(stack, refresh)?))
     };
     let found =
@@ -63,9 +63,9 @@ fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figur
     let note = if real.is_empty() { "" } else { "; real: at least 0.97 of it" };
     figures.put_text("note/real", note);
     let results = Results {
-        headers: sizes(Stack::IPV6_UDP, SCHEDULE)?,
+        headers: sizes(ProtocolStack::IPV6_UDP, SCHEDULE)?,
         others,
-        settled: sizes(Stack::IPV6_UDP, Refresh::Off)?,
+        settled: sizes(ProtocolStack::IPV6_UDP, Refresh::Off)?,
         runs: jobs.into_iter().zip(found).collect(),
         scale,
         real,

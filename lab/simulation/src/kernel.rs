@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use thinair_link::{LinkModel, Side};
 
-use thinair_emulator::{Ends, Engine, Lateness, RunError, Totals, Where, addresses, mtu, route_mtus, run};
+use thinair_emulator::{
+    DirectionTotals, EmulatorError, Engine, Lateness, LinkEnds, Where, addresses, mtu, route_mtus, run,
+};
 
 const PORT: u16 = 5_683;
 
@@ -36,7 +38,7 @@ pub struct Seen<T> {
     /// Result.
     pub what: T,
     /// Totals of the link from A and from B.
-    pub totals: [Totals; 2],
+    pub totals: [DirectionTotals; 2],
     /// Lateness of packets.
     pub lateness: Lateness,
 }
@@ -49,7 +51,7 @@ pub fn exchanges(
     model: &LinkModel<'static>,
     seed: u64,
     plan: Exchanges,
-) -> Result<Seen<Vec<Duration>>, RunError> {
+) -> Result<Seen<Vec<Duration>>, EmulatorError> {
     over(model, seed, |ends| {
         let (client, mut server) = connect(ends)?;
         thread::scope(|scope| {
@@ -91,7 +93,11 @@ pub fn exchanges(
 ///
 /// # Errors
 /// As for [`exchanges`].
-pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<Seen<Duration>, RunError> {
+pub fn download(
+    model: &LinkModel<'static>,
+    seed: u64,
+    octets: usize,
+) -> Result<Seen<Duration>, EmulatorError> {
     over(model, seed, |ends| {
         let start = Instant::now();
         let (mut client, mut server) = connect(ends)?;
@@ -112,7 +118,7 @@ pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<
 }
 
 /// Client at A and the server's end at B.
-fn connect(ends: &Ends) -> io::Result<(TcpStream, TcpStream)> {
+fn connect(ends: &LinkEnds) -> io::Result<(TcpStream, TcpStream)> {
     let [(address, _), _]: [(IpAddr, u8); 2] = addresses(Side::B);
     let address = SocketAddr::new(address, PORT);
     let listener = ends.namespace(Side::B).within(|| TcpListener::bind(address));
@@ -131,10 +137,10 @@ fn connect(ends: &Ends) -> io::Result<(TcpStream, TcpStream)> {
 fn over<T: Send>(
     model: &LinkModel<'static>,
     seed: u64,
-    work: impl FnOnce(&Ends) -> io::Result<T> + Send,
-) -> Result<Seen<T>, RunError> {
-    let failed = |why: io::Error| RunError::Os(thinair_os::Error::new("talk over the link", why));
-    let ends = Ends::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
+    work: impl FnOnce(&LinkEnds) -> io::Result<T> + Send,
+) -> Result<Seen<T>, EmulatorError> {
+    let failed = |why: io::Error| EmulatorError::Os(thinair_os::Error::new("talk over the link", why));
+    let ends = LinkEnds::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
     let mut engine = Engine::new(model, seed, None);
     let (read, write) = io::pipe().map_err(failed)?;
     // It ends when no process can write to it any more.

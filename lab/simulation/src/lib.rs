@@ -1,7 +1,7 @@
 //! Parts of experiments: virtual time, ordered events, and random numbers that do not depend on the order of draws.
 //!
 //! This crate has virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
-//! ([`Stack`], [`Flow`]), transport streams with senders and receivers ([`broadcast`]), and the [`emulator`] of a link,
+//! ([`ProtocolStack`], [`StackFlow`]), transport streams with senders and receivers ([`broadcast`]), and the [`emulator`] of a link,
 //! in virtual and in real time. It has nothing of a particular paper, and no presentation of figures. In virtual time,
 //! a seed and a plan determine every octet of the output.
 //!
@@ -47,5 +47,5 @@ pub use queue::EventQueue;
 pub use streams::{Purpose, Stream, Streams};
 pub use summary::Summary;
 pub use thinair_emulator as emulator;
-pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
+pub use thinair_emulator::{HeaderCycleError, ParseStackError, ProtocolStack, StackFlow, header_cycle};
 pub use work::{Step, work};

@@ -26,7 +26,7 @@ use thinair_wire::time::Instant;
 
 use crate::queue::EventQueue;
 use hosts::{Hosts, World};
-use thinair_emulator::{Engine, RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, Engine, RohcChannel};
 
 pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
 pub use coap_server::CoapServer;
@@ -103,7 +103,7 @@ impl<H: Host> Network<H> {
     }
 
     /// Totals that the link has carried from that side.
-    pub fn totals(&self, from: Side) -> Totals {
+    pub fn totals(&self, from: Side) -> DirectionTotals {
         self.engine.totals(from)
     }
 
@@ -218,7 +218,7 @@ impl<H: Host> World<H> for Network<H> {
         &mut self.hosts
     }
 
-    fn totals(&self, from: Side) -> Totals {
+    fn totals(&self, from: Side) -> DirectionTotals {
         self.totals(from)
     }
 

@@ -8,13 +8,15 @@
 mod compare;
 
 use compare::{ACCESSES, LOSSES, OCTETS, ours_download, ours_exchanges, theirs_download, theirs_exchanges};
-use thinair_emulator::RunError;
+use thinair_emulator::EmulatorError;
 
 /// Result of the kernel; `None`, and a message with the reason, if it is not available.
-fn tried<T>(result: Result<T, RunError>) -> Option<T> {
+fn tried<T>(result: Result<T, EmulatorError>) -> Option<T> {
     match result {
         Ok(seen) => Some(seen),
-        Err(RunError::Os(error)) if error.is_permission() || error.to_string().contains("/dev/net/tun") => {
+        Err(EmulatorError::Os(error))
+            if error.is_permission() || error.to_string().contains("/dev/net/tun") =>
+        {
             println!("skipped: {error}, which needs root and TUN");
             None
         }

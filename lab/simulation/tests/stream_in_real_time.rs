@@ -7,7 +7,7 @@ use std::process::Command;
 
 use thinair_rohc::Refresh;
 use thinair_simulation::broadcast::real_time::{Plan, RunError, run};
-use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
 const BITRATE: u64 = 3_507_000;
 
@@ -27,8 +27,8 @@ fn payload_that_kernels_exchange_comes_near_to_exact_packing() {
         }
         Err(error) => panic!("{error}"),
     };
-    let headers = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
-    let exact = cost(Encapsulation::ULE, Filling::Packing, Flow { payload: 160, headers: &headers });
+    let headers = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
+    let exact = cost(Encapsulation::ULE, Filling::Packing, PacketFlow { payload: 160, headers: &headers });
     let share = outcome.throughput / exact.throughput(BITRATE);
     println!("{:.1} kbit/s of payload, {share:.3} of exact packing; {outcome:?}", outcome.throughput / 1e3);
     assert_eq!((outcome.not_delivered, outcome.lost_ts), (0, 0));

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use common::tshark::{self, Folder, datagram, hex, values};
 use thinair_capture::LinkType;
 use thinair_ule::crc::Crc32;
-use thinair_ule::gse::{Accept, BbHeader, DataField, Label, Put, ReUse, Receiver, Sending, Slot};
+use thinair_ule::gse::{Accept, BbHeader, DataField, GseReceiver, GseSlot, Label, Put, ReUse, Sending};
 use thinair_ule::{EtherType, Npa};
 
 /// UDP port for which tshark is configured to expect mode adaptation.
@@ -134,7 +134,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
 /// PDUs that our receiver finds, as a set.
 fn receive(frames: &[Frame<'_>]) -> BTreeSet<Sent> {
     let mut memory = [[0; 600]; 2];
-    let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+    let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
     let mut found = BTreeSet::new();
     for frame in frames {
         let header = BbHeader::read(&frame.octets[MODE_ADAPTATION.len()..]).unwrap();

@@ -21,13 +21,13 @@ use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, ProfileId, ProfileSet,
 };
 use thinair_ule::crc::Crc32;
-use thinair_ule::extension::{Chain, OptionalHeaders};
+use thinair_ule::extension::{ExtensionChain, OptionalHeaders};
 use thinair_ule::psi::{Pat, Pmt, Program};
-use thinair_ule::sndu::Received;
+use thinair_ule::sndu::ReceivedSndu;
 use thinair_ule::ts::{Cc, NULL_PACKET};
 use thinair_ule::{
-    AfterBadCrc, Bridged, Content, Encapsulator, EncapsulatorConfig, EtherType, HLen, Npa, OptionalHeader,
-    Packing, Payload, Pid, Receiver, ReceiverConfig, ReceiverCounters, Since, Sndu, TimeStamp, TsPacket,
+    AfterBadCrc, Bridged, Encapsulator, EncapsulatorConfig, EtherType, HLen, Npa, OptionalHeader, Packing,
+    Payload, Pid, Receiver, ReceiverConfig, ReceiverCounters, Since, Sndu, SnduContent, TimeStamp, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -245,7 +245,7 @@ impl Told {
             });
         }
         for sndu in sndus {
-            let received = Received::read(sndu);
+            let received = ReceivedSndu::read(sndu);
             told.crc_status.push(if received.is_ok() { "right" } else { "wrong" }.to_owned());
             told.d.push((sndu[0] >> 7).to_string());
             told.length.push((sndu.len() - 4).to_string());
@@ -260,14 +260,14 @@ impl Told {
             while let Ok(Some(_)) = headers.read() {
                 told.types.push(format!("0x{:04x}", headers.rest().0.value()));
             }
-            let Ok(chain) = Chain::read(received.type_field, received.octets) else { continue };
+            let Ok(chain) = ExtensionChain::read(received.type_field, received.octets) else { continue };
             told.time_stamp.extend(chain.time_stamp.map(|time_stamp| time_stamp.micros().to_string()));
             match chain.content {
-                Content::Test(octets) => told.test.push(hex(octets)),
-                Content::PduConcat(pdus) => {
+                SnduContent::Test(octets) => told.test.push(hex(octets)),
+                SnduContent::PduConcat(pdus) => {
                     told.concat_length.extend(pdus.pdus().map(|pdu| pdu.len().to_string()));
                 }
-                Content::Pdu(..) | Content::Bridged(_) | Content::TsConcat(_) => {}
+                SnduContent::Pdu(..) | SnduContent::Bridged(_) | SnduContent::TsConcat(_) => {}
             }
         }
         let after = receiver.counters();

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use thinair_lowpan::{LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{LinkAddress, Links, LowpanSettings, UdpChecksum, compress, decompress};
 use thinair_rohc::Instant;
 use thinair_wire::header::ipv6::Ipv6;
 
@@ -15,7 +15,7 @@ use crate::survey::Provision;
 /// Both sides, which have equal contexts and no state.
 #[derive(Debug)]
 pub(super) struct Lowpan {
-    settings: Settings,
+    settings: LowpanSettings,
     /// Addresses of the frame in transit.
     links: Links,
 }
@@ -24,7 +24,7 @@ impl Lowpan {
     pub(super) fn new(settings: &settings::Settings, provision: &Rc<Provision>) -> Self {
         let udp_checksum =
             if settings.elides_checksums() { UdpChecksum::Elided } else { UdpChecksum::InLine };
-        let settings = Settings { contexts: provision.contexts, udp_checksum };
+        let settings = LowpanSettings { contexts: provision.contexts, udp_checksum };
         Self { settings, links: Links::default() }
     }
 }

@@ -68,7 +68,7 @@ mod linux {
     use indicatif::{ProgressBar, ProgressStyle};
     use thinair_analyze::{Analysis, Live, Settings, Survey};
     use thinair_capture::{LinkType, MAX_WRITTEN_LEN, Record, Timestamp, Writer};
-    use thinair_os::capture::{Capture, Header};
+    use thinair_os::capture::{FrameCapture, LinkHeader};
     use thinair_os::clock::now;
     use thinair_os::{EventLoop, Interface, Signal, Signals};
     use thinair_wire::time::Instant;
@@ -147,8 +147,8 @@ mod linux {
         })
     }
 
-    fn opened(interface: &Interface) -> anyhow::Result<Capture> {
-        Capture::open(interface).map_err(|error| {
+    fn opened(interface: &Interface) -> anyhow::Result<FrameCapture> {
+        FrameCapture::open(interface).map_err(|error| {
             if error.is_permission() {
                 let name = interface.name();
                 return anyhow!(
@@ -169,7 +169,7 @@ mod linux {
     }
 
     impl Kept {
-        fn create(options: &LiveOptions, header: Header) -> anyhow::Result<Self> {
+        fn create(options: &LiveOptions, header: LinkHeader) -> anyhow::Result<Self> {
             let file = match &options.write {
                 Some(path) => File::options().read(true).write(true).create(true).truncate(true).open(path),
                 None => temporary_file(),
@@ -179,18 +179,18 @@ mod linux {
                 None => "cannot create a temporary file".to_owned(),
             })?;
             let link_type = match header {
-                Header::Ethernet => LinkType::ETHERNET,
-                Header::Ip => LinkType::RAW,
-                Header::Radiotap => LinkType::IEEE802_11_RADIOTAP,
-                Header::Ieee802154 => LinkType::IEEE802_15_4_WITHFCS,
-                Header::Cooked => LinkType::LINUX_SLL,
+                LinkHeader::Ethernet => LinkType::ETHERNET,
+                LinkHeader::Ip => LinkType::RAW,
+                LinkHeader::Radiotap => LinkType::IEEE802_11_RADIOTAP,
+                LinkHeader::Ieee802154 => LinkType::IEEE802_15_4_WITHFCS,
+                LinkHeader::Cooked => LinkType::LINUX_SLL,
             };
             let writer = Writer::new(BufWriter::new(file), link_type)?;
             Ok(Self { writer, link_type, frames: 0, octets: 0 })
         }
 
         /// Writes pending frames to the file. Returns false if the file is full.
-        fn take(&mut self, capture: &mut Capture, table: &mut LiveTable) -> anyhow::Result<bool> {
+        fn take(&mut self, capture: &mut FrameCapture, table: &mut LiveTable) -> anyhow::Result<bool> {
             for _ in 0..AT_ONCE {
                 let Some(frame) = capture.next_frame()? else { return Ok(true) };
                 if self.octets + frame.octets.len() as u64 > MOST_OCTETS {

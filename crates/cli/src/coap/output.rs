@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use thinair_coap::uri::resource;
 use thinair_coap::{Received, number};
-use thinair_services::coap::client::{ClientError, Flow, Report};
+use thinair_services::coap::client::{ClientError, Continuation, TaskReport};
 
 use super::names::{self, OptionFormat};
 use super::options::RequestOptions;
@@ -32,7 +32,11 @@ impl<'a> ResponseOutput<'a> {
     }
 
     /// Prints a response or a notification. Breaks if the reader has closed the pipe.
-    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<Flow> {
+    pub(super) fn show(
+        &mut self,
+        message: &Received<'_>,
+        report: &TaskReport,
+    ) -> anyhow::Result<Continuation> {
         let options = self.options();
         self.shown += 1;
         if options.json {
@@ -43,25 +47,25 @@ impl<'a> ResponseOutput<'a> {
         }
         // Payloads of errors go to standard error.
         if !message.is_success() {
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         if let Some(path) = &options.output {
             std::fs::write(path, &message.payload)
                 .with_context(|| format!("cannot write {}", path.display()))?;
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         self.print_payload(message)
     }
 
     /// Prints the end of an observation.
-    pub(super) fn finish(&self, report: &Report) {
+    pub(super) fn finish(&self, report: &TaskReport) {
         if self.options().timing && !self.options().json {
             timing(report);
         }
     }
 
     /// Prints the failure of a request.
-    pub(super) fn failed(&self, error: &ClientError, report: &Report) -> anyhow::Result<()> {
+    pub(super) fn failed(&self, error: &ClientError, report: &TaskReport) -> anyhow::Result<()> {
         if self.options().json {
             self.print_json(&Json { error: Some(error.to_string()), ..Json::new(self.asked, report) })?;
         } else if self.options().timing {
@@ -71,7 +75,7 @@ impl<'a> ResponseOutput<'a> {
     }
 
     /// Prints a payload. Text payloads of an observation are separated by newlines.
-    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Flow> {
+    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Continuation> {
         let payload = &*message.payload;
         let text = text(message);
         if self.is_terminal && text.is_none() {
@@ -79,7 +83,7 @@ impl<'a> ResponseOutput<'a> {
             eprintln!(
                 "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
             );
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         let ends_line = payload.last().is_none_or(|octet| *octet == b'\n');
         let wants_line = text.is_some() && (self.is_terminal || self.asked.observe.is_some());
@@ -87,7 +91,7 @@ impl<'a> ResponseOutput<'a> {
         print(&[payload, end])
     }
 
-    fn print_json(&self, json: &Json) -> anyhow::Result<Flow> {
+    fn print_json(&self, json: &Json) -> anyhow::Result<Continuation> {
         let text = match self.asked.observe {
             Some(_) => serde_json::to_string(json)?,
             None => serde_json::to_string_pretty(json)?,
@@ -97,17 +101,17 @@ impl<'a> ResponseOutput<'a> {
 }
 
 /// Writes to standard output. A closed pipe is not an error; it ends an observation.
-fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
+fn print(parts: &[&[u8]]) -> anyhow::Result<Continuation> {
     let mut out = io::stdout().lock();
     match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Flow::Go),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+        Ok(()) => Ok(Continuation::Go),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Continuation::Stop),
         Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 
 /// Prints code, options and times, as far as requested.
-pub(super) fn print_details(options: &RequestOptions, message: &Received<'_>, report: &Report) {
+pub(super) fn print_details(options: &RequestOptions, message: &Received<'_>, report: &TaskReport) {
     if options.include {
         include(message);
     }
@@ -134,7 +138,7 @@ fn include(message: &Received<'_>) {
     }
 }
 
-fn timing(report: &Report) {
+fn timing(report: &TaskReport) {
     let since = |time: Duration| format!("{:.1} ms", milliseconds(time));
     let first = report
         .first
@@ -241,7 +245,7 @@ struct Blocks {
 }
 
 impl Json {
-    fn new(asked: &Ask<'_>, report: &Report) -> Self {
+    fn new(asked: &Ask<'_>, report: &TaskReport) -> Self {
         let failed = report.attempts.iter().map(|attempt| FailedAddress {
             address: attempt.address.to_string(),
             why: attempt.why.to_string(),

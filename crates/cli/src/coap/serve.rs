@@ -100,7 +100,9 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;
-    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site, Tests, Time};
+    use thinair_services::coap::server::{
+        FileResource, Listen, ResourceServer, Resources, ServerSettings, Tests, Time,
+    };
 
     crate::log::to_stderr(match arguments.verbose {
         0 => "warn",
@@ -119,14 +121,14 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         }));
     }
     let max_body = arguments.max_body as usize;
-    let mut settings = Settings::secured(listen, max_body, usize::from(arguments.max_connections));
+    let mut settings = ServerSettings::secured(listen, max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
     if let Some(congestion) = arguments.congestion {
         settings.endpoint.timing.congestion = congestion;
     }
-    let mut site = Site::new();
+    let mut site = Resources::new();
     site.add(Time::new());
     if arguments.test_resources || arguments.root.is_none() {
         site.add(Tests::new());
@@ -135,9 +137,9 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         if !root.is_dir() {
             return Err(Usage::error(format!("--root: `{}` is not a folder", root.display())));
         }
-        site.add(Files::open(root, max_body, arguments.writable)?);
+        site.add(FileResource::open(root, max_body, arguments.writable)?);
     }
-    let mut server = Server::open(&settings, site)?;
+    let mut server = ResourceServer::open(&settings, site)?;
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let statistics = server.statistics();
@@ -154,7 +156,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn json(statistics: &thinair_services::coap::server::Statistics) -> serde_json::Value {
+fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_json::Value {
     let endpoint = &statistics.endpoint;
     serde_json::json!({
         "schema": SCHEMA,

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use thinair_emulator::{Stack, header_cycle};
+use thinair_emulator::{ProtocolStack, header_cycle};
 use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_rohc::Refresh;
-use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
+use thinair_ule::capacity::{Cost, Encapsulation, Filling, HeaderRun, PacketFlow, cost, most_padded};
 
 use crate::terminal::{print, style};
 
@@ -41,7 +41,7 @@ pub(crate) struct CapacityArguments {
     ///
     /// ipv6 or ipv4, then udp (over ipv4 also udp0, without checksum), then rtp, coap or nothing.
     #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
-    stack: Stack,
+    stack: ProtocolStack,
     /// Refresh of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
     #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
     refresh: Refresh,
@@ -166,10 +166,10 @@ impl CapacityReport {
     fn new(arguments: &CapacityArguments) -> anyhow::Result<Self> {
         let CapacityArguments { bitrate, stack, refresh, concat, .. } = *arguments;
         let plain = if arguments.npa { Encapsulation::ULE_NPA } else { Encapsulation::ULE };
-        let headers = [Headers { packets: 1, octets: stack.headers() as u32 }];
+        let headers = [HeaderRun { packets: 1, octets: stack.headers() as u32 }];
         let compressed = header_cycle(stack, refresh)?;
-        let fits = |encapsulation, filling, payload, headers: &[Headers]| {
-            Fits::new(cost(encapsulation, filling, Flow { payload, headers }), bitrate)
+        let fits = |encapsulation, filling, payload, headers: &[HeaderRun]| {
+            Fits::new(cost(encapsulation, filling, PacketFlow { payload, headers }), bitrate)
         };
         let both = |filling, payload| {
             let uncompressed = fits(plain, filling, payload, &headers);
@@ -203,7 +203,7 @@ impl CapacityReport {
             encapsulation: plain.around,
             concat,
             headers: stack.headers(),
-            mean_compressed_headers: Flow { payload: 0, headers: &compressed }.mean_headers(),
+            mean_compressed_headers: PacketFlow { payload: 0, headers: &compressed }.mean_headers(),
             payloads: arguments.payload.iter().map(row).collect(),
             padding_steps: (1..=STEPS).map(step).collect(),
             compressed_headers: compressed

@@ -58,7 +58,8 @@ fn directions(preset: &Preset) -> Vec<(&'static str, String)> {
 
 fn to_json(preset: &Preset) -> Value {
     let model = &preset.model;
-    let source = |source: &thinair_link::preset::Source| json!({ "what": source.what, "from": source.from });
+    let source =
+        |source: &thinair_link::preset::Citation| json!({ "what": source.what, "from": source.from });
     json!({
         "name": preset.name,
         "title": preset.title,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use thinair_emulator::{Ends, Engine, Lateness, Report, RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, Engine, Lateness, LinkEnds, RohcChannel, RunReport};
 use thinair_link::{DropReason, Duplex, Side};
 use thinair_report::{Cell, Column, Numerals, Table};
 use thinair_rohc::ProfileId;
@@ -24,9 +24,9 @@ pub(super) fn print(
     arguments: &RunArguments,
     asked: &LinkSpec,
     channel: Option<&RohcChannel>,
-    ends: &Ends,
+    ends: &LinkEnds,
     engine: &Engine,
-    report: &Report,
+    report: &RunReport,
 ) -> anyhow::Result<()> {
     let totals = Side::ALL.map(|side| engine.totals(side));
     if arguments.json {
@@ -41,7 +41,7 @@ pub(super) fn print(
 const NOTED: f64 = 0.02;
 
 /// Describes how late packets were delivered, and the consequences.
-fn lateness(report: &Report) -> String {
+fn lateness(report: &RunReport) -> String {
     let late = &report.lateness;
     let mut text = String::from("\n");
     if late.count() > 0 {
@@ -87,10 +87,10 @@ fn title(asked: &LinkSpec) -> String {
     title
 }
 
-fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[Totals; 2], report: &Report) -> Table {
+fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[DirectionTotals; 2], report: &RunReport) -> Table {
     let columns = [Column::text(""), Column::number("A to B"), Column::number("B to A")];
     let mut table = Table::new(title(asked), columns);
-    let mut row = |name: &str, of: &dyn Fn(&Totals) -> u64, is_shown: bool| {
+    let mut row = |name: &str, of: &dyn Fn(&DirectionTotals) -> u64, is_shown: bool| {
         let values = totals.each_ref().map(of);
         if is_shown || values.iter().any(|value| *value > 0) {
             table.row(std::iter::once(Cell::text(name)).chain(values.map(Cell::integer)));
@@ -114,18 +114,18 @@ fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[Totals; 2], 
     for reason in DropReason::ALL {
         row(&format!("dropped: {reason}"), &|totals| totals.link.dropped.by(reason), false);
     }
-    let reasons = |of: &dyn Fn(&Totals) -> &BTreeMap<&'static str, u64>| {
+    let reasons = |of: &dyn Fn(&DirectionTotals) -> &BTreeMap<&'static str, u64>| {
         let mut names: Vec<_> = totals.iter().flat_map(|totals| of(totals).keys().copied()).collect();
         names.sort_unstable();
         names.dedup();
         names
     };
     for why in reasons(&|totals| &totals.not_compressed) {
-        let count = |totals: &Totals| totals.not_compressed.get(why).copied().unwrap_or(0);
+        let count = |totals: &DirectionTotals| totals.not_compressed.get(why).copied().unwrap_or(0);
         row(&format!("not compressed: {why}"), &count, false);
     }
     for why in reasons(&|totals| &totals.not_decompressed) {
-        let count = |totals: &Totals| totals.not_decompressed.get(why).copied().unwrap_or(0);
+        let count = |totals: &DirectionTotals| totals.not_decompressed.get(why).copied().unwrap_or(0);
         row(&format!("not decompressed: {why}"), &count, false);
     }
     row("still under way", &|totals| totals.under_way, false);
@@ -136,7 +136,7 @@ fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[Totals; 2], 
 
 /// Share of the run in which the direction was sending. At most 1, though the last packet may end after the
 /// run.
-fn share(totals: &Totals, report: &Report) -> Option<f64> {
+fn share(totals: &DirectionTotals, report: &RunReport) -> Option<f64> {
     let took = report.took.as_secs_f64();
     (took > 0.0).then(|| (totals.link.busy as f64 / 1e9 / took).min(1.0))
 }
@@ -145,9 +145,9 @@ fn to_json(
     arguments: &RunArguments,
     asked: &LinkSpec,
     channel: Option<&RohcChannel>,
-    ends: &Ends,
-    totals: &[Totals; 2],
-    report: &Report,
+    ends: &LinkEnds,
+    totals: &[DirectionTotals; 2],
+    report: &RunReport,
 ) -> Value {
     let late = &report.lateness;
     let mut lateness = json!({
@@ -190,7 +190,7 @@ fn to_json(
     })
 }
 
-fn direction(totals: &Totals, report: &Report) -> Value {
+fn direction(totals: &DirectionTotals, report: &RunReport) -> Value {
     let named = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
         counts.iter().map(|(name, count)| ((*name).to_owned(), Value::from(*count))).collect()
     };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use thinair_segment::{Network, Sizer};
+use thinair_segment::{NetworkProperties, Sizer};
 
 use crate::usage::Usage;
 use crate::values::listen;
@@ -77,7 +77,7 @@ impl ProxyArguments {
         if least > most {
             return Err(format!("--least {least} is more than --most {most}"));
         }
-        Ok(Network { frame, headers, least, most }.tell(&self.sizer))
+        Ok(NetworkProperties { frame, headers, least, most }.configure(&self.sizer))
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
     use std::net::ToSocketAddrs as _;
 
     use anyhow::Context as _;
-    use thinair_services::segment::{Constrained, Progress, Proxy, Settings};
+    use thinair_services::segment::{Constrained, Proxy, ProxySettings, StreamProgress};
 
     let sizer = arguments.sizer().map_err(Usage::error)?;
     let to = arguments.to.to_socket_addrs().map_err(|why| {
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
         ConstrainedSide::Client => Constrained::Client,
         ConstrainedSide::Server => Constrained::Server,
     };
-    let mut proxy = Proxy::open(Settings {
+    let mut proxy = Proxy::open(ProxySettings {
         listen: arguments.listen,
         to,
         constrained,
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
     })?;
     eprintln!("thinair: relaying streams from {} to {to}", proxy.address());
     let mut output = Ok(());
-    proxy.run(&mut |progress: &Progress<'_>| {
+    proxy.run(&mut |progress: &StreamProgress<'_>| {
         let line = if arguments.json { json(progress).to_string() } else { words(progress) };
         let mut stdout = std::io::stdout().lock();
         let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn words(progress: &thinair_services::segment::Progress<'_>) -> String {
+fn words(progress: &thinair_services::segment::StreamProgress<'_>) -> String {
     use thinair_services::segment::Ending;
     let seconds = progress.age.as_secs_f64();
     let ending = match progress.ending {
@@ -156,7 +156,7 @@ fn words(progress: &thinair_services::segment::Progress<'_>) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn json(progress: &thinair_services::segment::Progress<'_>) -> serde_json::Value {
+fn json(progress: &thinair_services::segment::StreamProgress<'_>) -> serde_json::Value {
     use thinair_services::segment::Ending;
     let (state, error) = match progress.ending {
         None => ("open", None),

@@ -6,8 +6,8 @@ use core::hash::Hash;
 use thinair_wire::header::coap::Code;
 use thinair_wire::time::Instant;
 
-use super::call::{Download, Observing, Upload};
-use super::flight::{Content, Owner};
+use super::call::{BodyDownload, Observing, Upload};
+use super::flight::{MessageContent, Owner};
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -17,19 +17,19 @@ use crate::event::{CallError, CallId, Event, RequestError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Request;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A request under way.
 pub(crate) struct Call {
-    pub(super) peer: Key,
+    pub(super) peer: SlotKey,
     pub(super) method: Code,
     confirmable: bool,
     options: OptionList,
     pub(super) body: Vec<u8>,
     /// The Token of the latest message.
     pub(super) token: Token,
-    pub(super) flight: Option<Key>,
+    pub(super) flight: Option<SlotKey>,
     deadline: Option<Instant>,
     /// True while it waits for the CSM of the other side.
     parked: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Call {
     /// Value and arrival time of the latest Observe.
     pub(super) sequence: Option<(u32, Instant)>,
     pub(super) upload: Option<Upload>,
-    pub(super) download: Option<Download>,
+    pub(super) download: Option<BodyDownload>,
     /// Value that the server wants to see in Echo. RFC 9175.
     pub(super) echo: Option<Vec<u8>>,
     /// Number of restarts of a block-wise transfer.
@@ -74,7 +74,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).and_then(|peer| peer.stream.as_ref()).is_some_and(|stream| stream.released) {
             return Err(RequestError::Closed);
         }
-        let options = self.told_apart(peer, request);
+        let options = self.distinguished(peer, request);
         let counted = request.confirmable
             && !request.observe
             && self.peers.get(peer).is_some_and(|p| p.stream.is_none() && p.controller.counts_in_token());
@@ -113,7 +113,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Returns the options of a request; with a Request-Tag if another request under way has equal options and may have a
     /// body, so that the server does not mix blocks of the two. RFC 9175, section 3.3.
-    fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
+    fn distinguished(&mut self, peer: SlotKey, request: &Request<'_>) -> OptionList {
         let mut options = request.options.clone();
         let same =
             |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
@@ -126,7 +126,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns a Token that no request to this peer uses; if it is `counted`, with another octet, which is zero.
-    fn new_token(&mut self, peer_key: Key, counted: bool) -> Token {
+    fn new_token(&mut self, peer_key: SlotKey, counted: bool) -> Token {
         let longest = if counted { 7 } else { 8 };
         let whole = |value: u64, len: usize| match counted {
             true => Token::of(value << 8, len.min(longest) + 1),
@@ -163,9 +163,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns the call of a Token, and the number of its transmission if the Token contains it.
-    pub(super) fn call_of(&self, peer: Key, token: &Token) -> Option<(Key, Option<u8>)> {
+    pub(super) fn call_of(&self, peer: SlotKey, token: &Token) -> Option<(SlotKey, Option<u8>)> {
         let call = |token: &Token| self.by_token.get(&(peer, *token)).copied();
-        let is_counted = |call: &Key| self.calls.get(*call).is_some_and(Call::is_counted);
+        let is_counted = |call: &SlotKey| self.calls.get(*call).is_some_and(Call::is_counted);
         if let Some(key) = call(token) {
             return Some((key, is_counted(&key).then_some(0)));
         }
@@ -178,14 +178,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Processes the answer to a registration that came with its acknowledgement. It is no older than the state observed
     /// before, even if the server has restarted its sequence.
-    pub(super) fn registered(&mut self, key: Key) {
+    pub(super) fn registered(&mut self, key: SlotKey) {
         if let Some(call) = self.calls.get_mut(key).filter(|call| call.observing == Observing::Registering) {
             call.sequence = None;
         }
     }
 
     /// Ignores a response. If it has answered the message under way, another response has to come.
-    pub(super) fn keep_waiting(&mut self, now: Instant, key: Key) {
+    pub(super) fn keep_waiting(&mut self, now: Instant, key: SlotKey) {
         let Some(call) = self.calls.get(key) else { return };
         let under_way = call.flight.is_some_and(|flight| self.flights.get(flight).is_some());
         if !under_way && call.deadline.is_none() {
@@ -198,7 +198,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Gives another message of a call another Token, to distinguish late responses from each other (RFC 9175, section
     /// 4.2); the Token of an observation stays.
-    fn renew_token(&mut self, key: Key) -> Option<Token> {
+    fn renew_token(&mut self, key: SlotKey) -> Option<Token> {
         let call = self.calls.get(key)?;
         let (peer, token, counted) = (call.peer, call.token, call.counted);
         let next = match (call.observing, call.observed) {
@@ -217,7 +217,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Sends the next message of a call; `again` if it is not the first.
-    pub(super) fn send_call(&mut self, now: Instant, key: Key, again: bool) -> Result<(), CallError> {
+    pub(super) fn send_call(&mut self, now: Instant, key: SlotKey, again: bool) -> Result<(), CallError> {
         self.clear_deadline(key);
         if again {
             self.renew_token(key).ok_or(CallError::Cancelled)?;
@@ -279,7 +279,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn send_message(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         options: &OptionList,
         start: usize,
         end: usize,
@@ -296,7 +296,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let body = core::mem::take(&mut call.body);
         let payload = body.get(start..end).unwrap_or_default();
         let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
-        let content = Content { code: method, token, options: options.octets(), payload };
+        let content = MessageContent { code: method, token, options: options.octets(), payload };
         let sent = if stream {
             self.write_frame(now, peer, &content).then_some(None)
         } else {
@@ -313,7 +313,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Starts the time limit of the response: the server has the request.
-    pub(super) fn call_acknowledged(&mut self, now: Instant, key: Key) {
+    pub(super) fn call_acknowledged(&mut self, now: Instant, key: SlotKey) {
         if let Some(call) = self.calls.get_mut(key) {
             if call.confirmable {
                 call.flight = None;
@@ -322,7 +322,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    pub(super) fn set_deadline(&mut self, key: Key, deadline: Instant) {
+    pub(super) fn set_deadline(&mut self, key: SlotKey, deadline: Instant) {
         self.clear_deadline(key);
         if let Some(call) = self.calls.get_mut(key) {
             call.deadline = Some(deadline);
@@ -330,14 +330,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    pub(super) fn clear_deadline(&mut self, key: Key) {
+    pub(super) fn clear_deadline(&mut self, key: SlotKey) {
         if let Some(deadline) = self.calls.get_mut(key).and_then(|call| call.deadline.take()) {
             self.timers.remove(&(deadline, Timed::Call(key)));
         }
     }
 
     /// Processes the expiry of a call's deadline: a response is missing, or the observed representation is too old.
-    pub(super) fn call_timeout(&mut self, now: Instant, key: Key) {
+    pub(super) fn call_timeout(&mut self, now: Instant, key: SlotKey) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.deadline = None;
         if call.observing == Observing::Active && call.download.is_none() {
@@ -350,19 +350,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Sends the next message of a call; if that is impossible, the call fails.
-    pub(super) fn continue_call(&mut self, now: Instant, key: Key) {
+    pub(super) fn continue_call(&mut self, now: Instant, key: SlotKey) {
         if let Err(error) = self.send_call(now, key, true) {
             self.call_failed(now, key, error);
         }
     }
 
-    pub(super) fn call_failed(&mut self, now: Instant, key: Key, error: CallError) {
+    pub(super) fn call_failed(&mut self, now: Instant, key: SlotKey, error: CallError) {
         if self.end_call(now, key).is_some() {
             self.events.push_back(Event::Failed { call: CallId(key), error });
         }
     }
 
-    pub(super) fn end_call(&mut self, now: Instant, key: Key) -> Option<Call> {
+    pub(super) fn end_call(&mut self, now: Instant, key: SlotKey) -> Option<Call> {
         self.clear_deadline(key);
         let call = self.calls.remove(key)?;
         if let Some(flight) = call.flight {
@@ -387,7 +387,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let mut options = state.options.clone();
             options.push_uint(number::OBSERVE, 1);
             let (peer, code) = (state.peer, state.method);
-            self.write_frame(now, peer, &Content { code, token, options: options.octets(), payload: &[] });
+            self.write_frame(
+                now,
+                peer,
+                &MessageContent { code, token, options: options.octets(), payload: &[] },
+            );
         }
         self.call_failed(now, call.0, CallError::Cancelled);
     }
@@ -409,7 +413,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Sends the calls that waited for the CSM of the other side.
-    pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: Key) {
+    pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: SlotKey) {
         for key in self.calls_of(peer) {
             let Some(call) = self.calls.get_mut(key) else { continue };
             if core::mem::replace(&mut call.parked, false)
@@ -421,13 +425,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Fails all calls to a peer whose stream is closed.
-    pub(super) fn fail_calls(&mut self, now: Instant, peer: Key) {
+    pub(super) fn fail_calls(&mut self, now: Instant, peer: SlotKey) {
         for key in self.calls_of(peer) {
             self.call_failed(now, key, CallError::Closed);
         }
     }
 
-    fn calls_of(&self, peer: Key) -> Vec<Key> {
+    fn calls_of(&self, peer: SlotKey) -> Vec<SlotKey> {
         self.calls.iter().filter(|(_, call)| call.peer == peer).map(|(key, _)| key).collect()
     }
 }

@@ -8,17 +8,17 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::client::Call;
-use super::{Endpoint, Outgoing, Timed};
+use super::{Endpoint, QueuedSend, Timed};
 use crate::congestion::{Acknowledged, CongestionControl, Timer};
 use crate::event::{CallError, Event, Gone, RequestId};
 use crate::message::Builder;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A message under way.
 pub(crate) struct Flight {
-    pub(crate) peer: Key,
+    pub(crate) peer: SlotKey,
     pub(crate) owner: Owner,
     pub(crate) octets: Vec<u8>,
     confirmable: bool,
@@ -44,14 +44,14 @@ impl Flight {
 }
 
 /// Content of a message.
-pub(crate) struct Content<'a> {
+pub(crate) struct MessageContent<'a> {
     pub(super) code: Code,
     pub(super) token: Token,
     pub(super) options: &'a [u8],
     pub(super) payload: &'a [u8],
 }
 
-impl<'a> Content<'a> {
+impl<'a> MessageContent<'a> {
     pub(super) fn of(token: Token, response: &'a Response<'_>) -> Self {
         Self { code: response.code, token, options: response.options.octets(), payload: &response.payload }
     }
@@ -72,17 +72,17 @@ impl<'a> Content<'a> {
 /// Owner of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    Call(Key),
+    Call(SlotKey),
     /// A separate response.
-    Response(Key),
+    Response(SlotKey),
     /// A notification.
-    Observer(Key),
+    Observer(SlotKey),
     Ping,
 }
 
 /// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum FlightOutcome {
     Acknowledged,
     Reset,
     Timeout,
@@ -93,11 +93,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn send(
         &mut self,
         now: Instant,
-        peer: Key,
+        peer: SlotKey,
         owner: Owner,
         confirmable: bool,
-        content: &Content<'_>,
-    ) -> Option<Key> {
+        content: &MessageContent<'_>,
+    ) -> Option<SlotKey> {
         let mut octets = alloc::vec![0; content.most()];
         let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
         let len = content.write(message_type, 0, &mut octets)?;
@@ -125,7 +125,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Sends messages that wait for NSTART, as far as it allows.
-    fn launch(&mut self, now: Instant, peer_key: Key) {
+    fn launch(&mut self, now: Instant, peer_key: SlotKey) {
         loop {
             let Some(peer) = self.peers.get_mut(peer_key) else { return };
             if peer.in_flight >= peer.controller.nstart(&peer.transmission) {
@@ -155,12 +155,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             flight.deadline = Some(deadline);
             self.timers.insert((deadline, Timed::Flight(key)));
             self.by_message.insert((peer_key, message_id), key);
-            self.outgoing.push_back(Outgoing::Flight(key));
+            self.outgoing.push_back(QueuedSend::Flight(key));
         }
     }
 
     /// Processes the expiry of a message's timer.
-    pub(super) fn flight_timeout(&mut self, now: Instant, key: Key) {
+    pub(super) fn flight_timeout(&mut self, now: Instant, key: SlotKey) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
@@ -177,7 +177,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             } else {
                 peer.pace.unheard = peer.pace.unheard.saturating_add(1);
             }
-            self.finish(now, key, confirmable.then_some(Outcome::Timeout));
+            self.finish(now, key, confirmable.then_some(FlightOutcome::Timeout));
             return;
         };
         peer.controller.back_off(timer);
@@ -200,11 +200,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         {
             self.replace(key, octets);
         }
-        self.outgoing.push_back(Outgoing::Flight(key));
+        self.outgoing.push_back(QueuedSend::Flight(key));
     }
 
     /// Replaces a message under way by another one, which keeps the timer and the count.
-    fn replace(&mut self, key: Key, mut octets: Vec<u8>) {
+    fn replace(&mut self, key: SlotKey, mut octets: Vec<u8>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         let message_id = peer.next_message_id();
@@ -217,17 +217,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns the own message with this Message ID.
-    pub(super) fn flight_of(&self, peer: Key, message_id: u16) -> Option<Key> {
+    pub(super) fn flight_of(&self, peer: SlotKey, message_id: u16) -> Option<SlotKey> {
         self.by_message.get(&(peer, message_id)).copied()
     }
 
     /// Processes the arrival of a message at the peer: updates the measurement of the path and releases the place.
-    pub(super) fn arrived(&mut self, now: Instant, key: Key) {
+    pub(super) fn arrived(&mut self, now: Instant, key: SlotKey) {
         self.answered(now, key, None);
     }
 
     /// [`arrived`](Self::arrived) with the number of the answered transmission, if it is known: 0 for the first one.
-    pub(super) fn answered(&mut self, now: Instant, key: Key, count: Option<u8>) {
+    pub(super) fn answered(&mut self, now: Instant, key: SlotKey, count: Option<u8>) {
         let Some(flight) = self.flights.get(key) else { return };
         if let Some(peer) = self.peers.get_mut(flight.peer) {
             peer.pace.unheard = 0;
@@ -254,7 +254,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Releases the place of a message.
-    pub(super) fn land(&mut self, now: Instant, key: Key) -> Option<Flight> {
+    pub(super) fn land(&mut self, now: Instant, key: SlotKey) -> Option<Flight> {
         let flight = self.flights.remove(key)?;
         if let Some(deadline) = flight.deadline {
             self.timers.remove(&(deadline, Timed::Flight(key)));
@@ -273,41 +273,43 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Ends a message, and reports the outcome to its owner, if there is one.
-    pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
+    pub(super) fn finish(&mut self, now: Instant, key: SlotKey, outcome: Option<FlightOutcome>) {
         let Some(flight) = self.flights.get(key) else { return };
         let (owner, peer, first, transmissions) =
             (flight.owner, flight.peer, flight.first, flight.transmissions);
         match outcome {
-            Some(Outcome::Acknowledged | Outcome::Reset) => self.arrived(now, key),
-            Some(Outcome::Timeout) | None => {
+            Some(FlightOutcome::Acknowledged | FlightOutcome::Reset) => self.arrived(now, key),
+            Some(FlightOutcome::Timeout) | None => {
                 self.land(now, key);
             }
         }
         let Some(outcome) = outcome else { return };
         let gone = match outcome {
-            Outcome::Reset => Gone::Reset,
-            Outcome::Timeout => Gone::Timeout { transmissions },
-            Outcome::Acknowledged => Gone::Deregistered,
+            FlightOutcome::Reset => Gone::Reset,
+            FlightOutcome::Timeout => Gone::Timeout { transmissions },
+            FlightOutcome::Acknowledged => Gone::Deregistered,
         };
         match (owner, outcome) {
-            (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
-            (Owner::Call(call), Outcome::Reset) => self.call_failed(now, call, CallError::Reset),
-            (Owner::Call(call), Outcome::Timeout) => {
+            (Owner::Call(call), FlightOutcome::Acknowledged) => self.call_acknowledged(now, call),
+            (Owner::Call(call), FlightOutcome::Reset) => self.call_failed(now, call, CallError::Reset),
+            (Owner::Call(call), FlightOutcome::Timeout) => {
                 self.call_failed(now, call, CallError::Timeout { transmissions })
             }
             (Owner::Observer(observer), outcome) => {
                 self.notification_done(now, observer, outcome, transmissions)
             }
-            (Owner::Response(_), Outcome::Acknowledged) => {}
+            (Owner::Response(_), FlightOutcome::Acknowledged) => {}
             (Owner::Response(request), _) => {
                 self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });
             }
             (Owner::Ping, outcome) => {
                 let Some(peer) = self.peers.get(peer).map(|peer| peer.address) else { return };
                 self.events.push_back(match outcome {
-                    Outcome::Timeout => Event::PingFailed { peer },
+                    FlightOutcome::Timeout => Event::PingFailed { peer },
                     // A Reset is the expected answer; an Acknowledgement proves as much. RFC 7252, section 4.3.
-                    Outcome::Acknowledged | Outcome::Reset => Event::Pong { peer, after: now.since(first) },
+                    FlightOutcome::Acknowledged | FlightOutcome::Reset => {
+                        Event::Pong { peer, after: now.since(first) }
+                    }
                 });
             }
         }
@@ -320,7 +322,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {
             return self.ping_stream(now, peer);
         }
-        let empty = Content { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
+        let empty = MessageContent { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
         self.send(now, peer, Owner::Ping, true, &empty).is_some()
     }
 }

@@ -6,21 +6,21 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
-use super::flight::{Content, Outcome, Owner};
-use super::server::Pending;
-use super::{Endpoint, Outgoing};
+use super::flight::{FlightOutcome, MessageContent, Owner};
+use super::server::PendingRequest;
+use super::{Endpoint, QueuedSend};
 use crate::block::BlockSize;
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Event, Gone, Observe, ObserverId, RequestId, RespondError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// One entry of the list of observers.
 pub(crate) struct Observer {
-    peer: Key,
+    peer: SlotKey,
     token: Token,
     method: Code,
     transfer: u64,
@@ -32,9 +32,9 @@ pub(crate) struct Observer {
     /// Time of the latest proof that the client still wants notifications.
     confirmed: Instant,
     /// Confirmable notification under way.
-    flight: Option<Key>,
+    flight: Option<SlotKey>,
     /// State to send after that notification, or when the client may be notified again: only the latest one is kept.
-    pub(super) waiting: Option<State>,
+    pub(super) waiting: Option<WaitingState>,
     /// Content-Format of the first response.
     format: Option<u16>,
     /// Message ID of the latest Non-confirmable notification.
@@ -42,7 +42,7 @@ pub(crate) struct Observer {
 }
 
 /// A state that waits.
-pub(super) struct State {
+pub(super) struct WaitingState {
     pub(super) code: Code,
     pub(super) options: OptionList,
     pub(super) payload: Vec<u8>,
@@ -107,14 +107,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns the value of the next Observe option. RFC 7641, section 4.4.
-    pub(super) fn next_sequence(&mut self, _now: Instant, key: Key) -> Option<u32> {
+    pub(super) fn next_sequence(&mut self, _now: Instant, key: SlotKey) -> Option<u32> {
         let observer = self.observers.get_mut(key)?;
         observer.sequence = (observer.sequence + 1) & 0xFF_FFFF;
         Some(observer.sequence)
     }
 
     /// Stores the Content-Format of the first response to an observer.
-    pub(super) fn observed_as(&mut self, key: Key, format: Option<u16>) {
+    pub(super) fn observed_as(&mut self, key: SlotKey, format: Option<u16>) {
         if let Some(observer) = self.observers.get_mut(key) {
             observer.format = format;
         }
@@ -135,7 +135,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         confirmable: bool,
     ) -> Result<(), RespondError> {
         let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
-        if code::kind(response.code) != Kind::Response {
+        if code::kind(response.code) != MessageKind::Response {
             return Err(RespondError::NotAResponse(response.code));
         }
         if response.options.is_incomplete() {
@@ -148,11 +148,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (peer, under_way) = (observer.peer, observer.flight.is_some());
         let due = now.since(observer.confirmed) >= self.config.timing.confirm_notifications;
         let goes = observer.stream || response.code.class() != 2 || confirmable || due;
-        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.wait_for_pace(now, peer) {
             let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
             let since = observer.waiting.as_ref().map_or(now, |state| state.since);
             let (options, payload) = (response.options.clone(), response.payload.to_vec());
-            observer.waiting = Some(State { code: response.code, options, payload, since });
+            observer.waiting = Some(WaitingState { code: response.code, options, payload, since });
             return Ok(());
         }
         let confirmable = confirmable || due || self.is_to_be_confirmed(peer);
@@ -176,7 +176,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn notification(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         response: &Response<'_>,
     ) -> Result<Notification, RespondError> {
         let mut options = response.options.clone();
@@ -186,7 +186,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
         // As for a response to a request.
-        let pending = Pending {
+        let pending = PendingRequest {
             peer: observer.peer,
             token: observer.token,
             message_id: 0,
@@ -216,7 +216,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn send_notification(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         response: &Response<'_>,
         confirmable: bool,
     ) -> Result<(), RespondError> {
@@ -224,7 +224,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
         let last = code.class() != 2;
-        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         if let Some(observer) = self.observers.get_mut(key) {
             // A waiting state is older.
             observer.waiting = None;
@@ -243,7 +243,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let message_id = self.peers.get_mut(peer).ok_or(RespondError::Gone)?.next_message_id();
             let write = |out: &mut [u8]| content.write(Type::NonConfirmable, message_id, out);
             let span = self.octets.push(content.most(), write);
-            self.reply(Outgoing::Octets(peer, span.ok_or(RespondError::Option)?));
+            self.reply(QueuedSend::Octets(peer, span.ok_or(RespondError::Option)?));
             if let Some(observer) = self.observers.get_mut(key) {
                 observer.message_id = Some(message_id);
             }
@@ -256,15 +256,21 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Processes the outcome of a Confirmable notification.
-    pub(super) fn notification_done(&mut self, now: Instant, key: Key, outcome: Outcome, transmissions: u8) {
+    pub(super) fn notification_done(
+        &mut self,
+        now: Instant,
+        key: SlotKey,
+        outcome: FlightOutcome,
+        transmissions: u8,
+    ) {
         let Some(observer) = self.observers.get_mut(key) else { return };
         observer.flight = None;
         match outcome {
-            Outcome::Reset => self.remove_observer(key, Gone::Reset),
-            Outcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
-            Outcome::Acknowledged => {
+            FlightOutcome::Reset => self.remove_observer(key, Gone::Reset),
+            FlightOutcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
+            FlightOutcome::Acknowledged => {
                 observer.confirmed = now;
-                if let Some(State { code, options, payload, .. }) = observer.waiting.take() {
+                if let Some(WaitingState { code, options, payload, .. }) = observer.waiting.take() {
                     let response = Response { code, options, payload: payload.into() };
                     let _ = self.send_notification(now, key, &response, true);
                 }
@@ -274,12 +280,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Returns the waiting state as octets, to replace the notification that is about to be retransmitted. RFC 7641,
     /// section 4.5.2.
-    pub(super) fn newer_notification(&mut self, now: Instant, key: Key) -> Option<Vec<u8>> {
-        let State { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
+    pub(super) fn newer_notification(&mut self, now: Instant, key: SlotKey) -> Option<Vec<u8>> {
+        let WaitingState { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
         let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
         let token = self.observers.get(key)?.token;
-        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         let mut octets = alloc::vec![0; content.most()];
         let len = content.write(Type::Confirmable, 0, &mut octets)?;
         octets.truncate(len);
@@ -287,7 +293,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Processes a Reset of a Non-confirmable notification. False if there was none with this Message ID.
-    pub(super) fn notification_reset(&mut self, peer: Key, message_id: u16) -> bool {
+    pub(super) fn notification_reset(&mut self, peer: SlotKey, message_id: u16) -> bool {
         let of_peer = (peer, Token::EMPTY)..;
         let key = self
             .by_observer
@@ -303,13 +309,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key.is_some()
     }
 
-    pub(super) fn remove_observer_of(&mut self, peer: Key, token: &Token, reason: Gone) {
+    pub(super) fn remove_observer_of(&mut self, peer: SlotKey, token: &Token, reason: Gone) {
         if let Some(&key) = self.by_observer.get(&(peer, *token)) {
             self.remove_observer(key, reason);
         }
     }
 
-    pub(super) fn remove_observer(&mut self, key: Key, reason: Gone) {
+    pub(super) fn remove_observer(&mut self, key: SlotKey, reason: Gone) {
         let Some(observer) = self.observers.remove(key) else { return };
         self.by_observer.remove(&(observer.peer, observer.token));
         self.peers.unpin(observer.peer);
@@ -317,8 +323,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Removes every observer of a peer that is gone.
-    pub(super) fn remove_observers(&mut self, peer: Key, reason: Gone) {
-        let keys: Vec<Key> =
+    pub(super) fn remove_observers(&mut self, peer: SlotKey, reason: Gone) {
+        let keys: Vec<SlotKey> =
             self.observers.iter().filter(|(_, observer)| observer.peer == peer).map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.remove_observer(key, reason));
     }

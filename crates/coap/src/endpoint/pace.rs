@@ -9,11 +9,11 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::peer::Peer;
+use super::peer::PeerState;
 use super::{Endpoint, Timed};
 use crate::congestion::CongestionControl;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// Pause after a notification to a client whose round-trip time is not known. RFC 7641, section 4.5.1.
@@ -24,7 +24,7 @@ const UNHEARD: u8 = 7;
 
 /// Rate control of one peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct PeerPace {
     /// Time at which the next Non-confirmable notification may be sent.
     free: Instant,
     /// Notifications since the latest Confirmable message.
@@ -35,7 +35,7 @@ pub(crate) struct Pace {
     armed: bool,
 }
 
-impl<P> Peer<P> {
+impl<P> PeerState<P> {
     /// Returns the pause after a Non-confirmable message of `octets` octets; `unknown` if there is no measurement.
     pub(super) fn pause(&self, now: Instant, octets: usize, unknown: Duration) -> Duration {
         let rate = u64::from(self.transmission.probing_rate.max(1));
@@ -49,14 +49,14 @@ impl<P> Peer<P> {
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// True if congestion control requires the next notification to be Confirmable.
-    pub(super) fn is_to_be_confirmed(&self, peer: Key) -> bool {
+    pub(super) fn is_to_be_confirmed(&self, peer: SlotKey) -> bool {
         self.peers.get(peer).is_some_and(|peer| {
             peer.pace.since_confirmable.saturating_add(1) >= peer.controller.confirm_every()
         })
     }
 
     /// True if a Non-confirmable notification has to wait; then starts the timer that sends it.
-    pub(super) fn has_to_wait(&mut self, now: Instant, peer_key: Key) -> bool {
+    pub(super) fn wait_for_pace(&mut self, now: Instant, peer_key: SlotKey) -> bool {
         let Some(peer) = self.peers.get_mut(peer_key).filter(|peer| peer.pace.free > now) else {
             return false;
         };
@@ -67,7 +67,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Records a Non-confirmable notification of `octets` octets that was sent.
-    pub(super) fn notified(&mut self, now: Instant, peer: Key, octets: usize) {
+    pub(super) fn notified(&mut self, now: Instant, peer: SlotKey, octets: usize) {
         if let Some(peer) = self.peers.get_mut(peer) {
             peer.pace.free = now + peer.pause(now, octets, UNKNOWN);
             peer.pace.since_confirmable = peer.pace.since_confirmable.saturating_add(1);
@@ -75,7 +75,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Sends the states that have waited longest, as far as the rate allows.
-    pub(super) fn pace_timeout(&mut self, now: Instant, peer: Key) {
+    pub(super) fn pace_timeout(&mut self, now: Instant, peer: SlotKey) {
         let Some(state) = self.peers.get_mut(peer) else { return };
         state.pace.armed = false;
         loop {
@@ -84,7 +84,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let waiting =
                 of_peer.filter_map(|(_, &key)| Some((self.observers.get(key)?.waits_since()?, key)));
             let Some((_, key)) = waiting.min() else { return };
-            if !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+            if !self.is_to_be_confirmed(peer) && self.wait_for_pace(now, peer) {
                 return;
             }
             let Some(state) = self.observers.get_mut(key).and_then(|observer| observer.waiting.take()) else {

@@ -9,13 +9,13 @@ use thinair_wire::time::Instant;
 
 use super::Endpoint;
 use super::digest::ECHO;
-use super::pace::Pace;
-use super::stream::Stream;
+use super::pace::PeerPace;
+use super::stream::StreamState;
 use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
-use crate::table::{Index, Key, KeyedHasher, Order, Slab};
+use crate::table::{Index, KeyedHasher, Order, Slab, SlotKey};
 
 /// One peer.
-pub(crate) struct Peer<P> {
+pub(crate) struct PeerState<P> {
     pub(crate) address: P,
     /// Next Message ID. Message IDs are consecutive, which compresses well.
     pub(crate) message_id: u16,
@@ -24,17 +24,17 @@ pub(crate) struct Peer<P> {
     /// Messages that count against NSTART.
     pub(crate) in_flight: usize,
     /// Flights that wait for NSTART.
-    pub(crate) waiting: VecDeque<Key>,
+    pub(crate) waiting: VecDeque<SlotKey>,
     /// Next Token.
     pub(crate) token: u64,
     /// Value that the peer has to echo, and whether it has. RFC 9175.
     pub(crate) echo: Option<[u8; ECHO]>,
     pub(crate) verified: bool,
     /// Stream to the peer, unless it is reached by datagrams.
-    pub(crate) stream: Option<Box<Stream>>,
+    pub(crate) stream: Option<Box<StreamState>>,
     /// Number of references to the peer, which keep it from being dropped.
     pub(crate) pins: usize,
-    pub(crate) pace: Pace,
+    pub(crate) pace: PeerPace,
     /// Acknowledgements given to `controller`.
     pub(crate) samples: u64,
     pub(crate) retransmissions: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Peer<P> {
     measured: Option<Instant>,
 }
 
-impl<P> Peer<P> {
+impl<P> PeerState<P> {
     pub(crate) fn next_message_id(&mut self) -> u16 {
         let message_id = self.message_id;
         self.message_id = message_id.wrapping_add(1);
@@ -55,7 +55,7 @@ const WARM: Duration = Duration::from_secs(255);
 
 /// Peers by address. The least recently active one is dropped first; recently measured ones are dropped last.
 pub(crate) struct Peers<P> {
-    slab: Slab<Peer<P>>,
+    slab: Slab<PeerState<P>>,
     index: Index,
     /// Slots of peers without and with a measurement.
     use_order: [Order; 2],
@@ -63,7 +63,7 @@ pub(crate) struct Peers<P> {
     pub(crate) now: Instant,
     hash_key: u64,
     /// Most recently active peer.
-    latest: Option<(P, Key)>,
+    latest: Option<(P, SlotKey)>,
 }
 
 impl<P: Copy + Eq + Hash> Peers<P> {
@@ -86,12 +86,12 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: Key) -> Option<&Peer<P>> {
+    pub(crate) fn get(&self, key: SlotKey) -> Option<&PeerState<P>> {
         self.slab.get(key)
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Peer<P>> {
+    pub(crate) fn get_mut(&mut self, key: SlotKey) -> Option<&mut PeerState<P>> {
         self.slab.get_mut(key)
     }
 
@@ -106,7 +106,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
 
     /// Returns the peer at `address`, if it has a state.
     #[inline]
-    pub(crate) fn find(&self, address: &P) -> Option<Key> {
+    pub(crate) fn find(&self, address: &P) -> Option<SlotKey> {
         let slot = self.index.find(self.hash(address), |slot| {
             self.slab.at(slot).is_some_and(|(_, peer)| peer.address == *address)
         })?;
@@ -114,13 +114,13 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     #[inline]
-    pub(crate) fn touch(&mut self, key: Key) {
+    pub(crate) fn touch(&mut self, key: SlotKey) {
         let measured = self.get(key).is_some_and(|peer| peer.measured.is_some());
         self.use_order[usize::from(measured)].move_to_back(key.slot);
     }
 
     /// Records a measurement of the path to a peer.
-    pub(crate) fn measured(&mut self, now: Instant, key: Key) {
+    pub(crate) fn measured(&mut self, now: Instant, key: SlotKey) {
         let Some(peer) = self.slab.get_mut(key).filter(|peer| peer.controller.has_sample()) else { return };
         if peer.measured.replace(now).is_none() {
             self.use_order[0].remove(key.slot);
@@ -129,7 +129,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     /// Returns the least recently active peer of an order that nothing refers to.
-    fn oldest(&mut self, order: usize) -> Option<(Key, Option<Instant>)> {
+    fn oldest(&mut self, order: usize) -> Option<(SlotKey, Option<Instant>)> {
         for _ in 0..self.slab.len() {
             let slot = self.use_order[order].front()?;
             let (key, peer) = self.slab.at(slot)?;
@@ -143,9 +143,9 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     /// Returns the peer to drop if there is no room.
-    fn victim(&mut self) -> Option<Key> {
+    fn victim(&mut self) -> Option<SlotKey> {
         let measured = self.oldest(1);
-        let is_warm = |(_, at): &(Key, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
+        let is_warm = |(_, at): &(SlotKey, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
         match measured.filter(|measured| !is_warm(measured)) {
             Some((key, _)) => Some(key),
             None => self.oldest(0).or(measured).map(|(key, _)| key),
@@ -153,7 +153,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     /// Inserts a peer, in place of the least recently active one if there is no room.
-    fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
+    fn insert(&mut self, peer: PeerState<P>) -> Option<SlotKey> {
         if self.slab.is_full() {
             let oldest = self.victim()?;
             self.index.remove(oldest.slot);
@@ -170,13 +170,13 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         Some(key)
     }
 
-    pub(crate) fn pin(&mut self, key: Key) {
+    pub(crate) fn pin(&mut self, key: SlotKey) {
         if let Some(peer) = self.get_mut(key) {
             peer.pins += 1;
         }
     }
 
-    pub(crate) fn unpin(&mut self, key: Key) {
+    pub(crate) fn unpin(&mut self, key: SlotKey) {
         if let Some(peer) = self.get_mut(key) {
             peer.pins = peer.pins.saturating_sub(1);
         }
@@ -243,14 +243,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Returns the peer at `address`, and creates it if necessary.
     #[inline]
-    pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
+    pub(super) fn peer_key(&mut self, address: P) -> Option<SlotKey> {
         if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {
             return Some(key);
         }
         self.other_peer_key(address)
     }
 
-    fn other_peer_key(&mut self, address: P) -> Option<Key> {
+    fn other_peer_key(&mut self, address: P) -> Option<SlotKey> {
         let key = match self.peers.find(&address) {
             Some(key) => {
                 self.peers.touch(key);
@@ -263,10 +263,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     #[cold]
-    fn new_peer(&mut self, address: P) -> Option<Key> {
+    fn new_peer(&mut self, address: P) -> Option<SlotKey> {
         let random = self.random();
         let transmission = self.config.timing.transmission;
-        self.peers.insert(Peer {
+        self.peers.insert(PeerState {
             address,
             message_id: random as u16,
             transmission,
@@ -278,7 +278,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             verified: false,
             stream: None,
             pins: 0,
-            pace: Pace::default(),
+            pace: PeerPace::default(),
             samples: 0,
             retransmissions: 0,
             measured: None,

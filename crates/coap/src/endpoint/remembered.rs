@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use thinair_wire::time::Instant;
 
-use crate::ring::Span;
-use crate::table::{Index, Key, KeyedHasher};
+use crate::ring::OctetSpan;
+use crate::table::{Index, KeyedHasher, SlotKey};
 
 /// Reply to a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub(crate) enum Reply {
     /// A Reset.
     Reset,
     /// The piggybacked response; `true` if the request may be processed again once its octets are overwritten.
-    Octets(Span, bool),
+    Octets(OctetSpan, bool),
 }
 
 /// A stored message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    peer: Key,
+pub(crate) struct StoredMessage {
+    peer: SlotKey,
     message_id: u16,
     pub(crate) reply: Reply,
     expires: Instant,
@@ -33,16 +33,16 @@ pub(crate) struct Seen {
 
 /// Identifies a stored message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct MessageRef {
     pub(crate) slot: u32,
-    pub(crate) peer: Key,
+    pub(crate) peer: SlotKey,
     pub(crate) message_id: u16,
 }
 
 /// The latest messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
-    seen: Vec<Seen>,
+    seen: Vec<StoredMessage>,
     index: Index,
     bound: usize,
     next: usize,
@@ -56,12 +56,12 @@ impl Remembered {
     /// Octets of memory.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        self.seen.capacity() * core::mem::size_of::<Seen>() + self.index.capacity()
+        self.seen.capacity() * core::mem::size_of::<StoredMessage>() + self.index.capacity()
     }
 
     /// Returns the hash of a message.
     #[inline]
-    pub(crate) fn hash(peer: Key, message_id: u16) -> u32 {
+    pub(crate) fn hash(peer: SlotKey, message_id: u16) -> u32 {
         // Slots and generations are chosen here, Message IDs by the peer itself: no peer can choose its neighbors
         // in a bucket.
         KeyedHasher::of(u64::from(peer.slot) << 32 | u64::from(peer.generation), &message_id) as u32
@@ -73,15 +73,15 @@ impl Remembered {
         &self,
         now: Instant,
         hash: u32,
-        peer: Key,
+        peer: SlotKey,
         message_id: u16,
-    ) -> Option<(Memory, Reply)> {
+    ) -> Option<(MessageRef, Reply)> {
         let slot = self.index.find(hash, |slot| {
             self.seen
                 .get(slot as usize)
                 .is_some_and(|seen| seen.message_id == message_id && seen.peer == peer && seen.expires > now)
         })?;
-        Some((Memory { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
+        Some((MessageRef { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
     }
 
     /// Stores a message in place of the oldest one; true if that one was dropped too early.
@@ -90,12 +90,12 @@ impl Remembered {
         &mut self,
         now: Instant,
         hash: u32,
-        peer: Key,
+        peer: SlotKey,
         message_id: u16,
         expires: Instant,
-    ) -> (Memory, bool) {
+    ) -> (MessageRef, bool) {
         let slot = self.next as u32;
-        let seen = Seen { peer, message_id, reply: Reply::Nothing, expires };
+        let seen = StoredMessage { peer, message_id, reply: Reply::Nothing, expires };
         let mut early = false;
         match self.seen.get_mut(self.next) {
             Some(place) => {
@@ -107,12 +107,12 @@ impl Remembered {
         }
         self.index.insert(hash, slot);
         self.next = if self.next + 1 < self.bound { self.next + 1 } else { 0 };
-        (Memory { slot, peer, message_id }, early)
+        (MessageRef { slot, peer, message_id }, early)
     }
 
     /// Sets the reply to later duplicates. No effect if the message is no longer stored.
     #[inline]
-    pub(crate) fn set(&mut self, memory: Memory, reply: Reply) {
+    pub(crate) fn set(&mut self, memory: MessageRef, reply: Reply) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
             && seen.peer == memory.peer
             && seen.message_id == memory.message_id
@@ -122,7 +122,7 @@ impl Remembered {
     }
 
     /// Drops the message, so that a duplicate is processed again.
-    pub(crate) fn forget(&mut self, memory: Memory) {
+    pub(crate) fn forget(&mut self, memory: MessageRef) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
             && seen.peer == memory.peer
             && seen.message_id == memory.message_id

@@ -6,24 +6,24 @@ use core::hash::Hash;
 use thinair_wire::header::coap::Type;
 use thinair_wire::time::Instant;
 
-use super::flight::{Content, Owner};
+use super::flight::{MessageContent, Owner};
 use super::remembered::Reply;
-use super::server::Pending;
-use super::{Endpoint, Outgoing};
+use super::server::PendingRequest;
+use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Gone, RequestId, RespondError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 
 /// Octets of the endpoint's own options in the worst case: Observe, Block1, Block2, Size2.
 const OWN_OPTIONS: usize = 4 + 5 + 5 + 6;
 
 /// Size limits of messages to a peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct MessageLimits {
     /// Largest message, in octets.
     pub(super) message: usize,
     /// Largest block.
@@ -32,7 +32,7 @@ pub(super) struct Limits {
     pub(super) block_wise: bool,
 }
 
-impl Limits {
+impl MessageLimits {
     /// Returns the largest block that fits into a message with these options, and its octets of the body.
     pub(super) fn block(&self, overhead: usize, wanted: Option<BlockSize>) -> Option<(BlockSize, usize)> {
         let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16 && self.block_wise)?;
@@ -46,7 +46,7 @@ impl Limits {
 }
 
 /// Part of a body, with the block option that describes it.
-pub(super) struct Part {
+pub(super) struct BodyPart {
     pub(super) options: OptionList,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -65,7 +65,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         response: &Response<'_>,
     ) -> Result<(), RespondError> {
         let pending = *self.requests.get(id.0).ok_or(RespondError::Gone)?;
-        if code::kind(response.code) != Kind::Response {
+        if code::kind(response.code) != MessageKind::Response {
             return Err(RespondError::NotAResponse(response.code));
         }
         if response.options.is_incomplete() {
@@ -77,7 +77,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         }
         if self.is_plain(&pending, response) {
-            self.answer_as(now, id.0, &pending, &Content::of(pending.token, response))?;
+            self.answer_as(now, id.0, &pending, &MessageContent::of(pending.token, response))?;
         } else {
             self.respond_in_parts(now, id.0, &pending, response)?;
         }
@@ -87,7 +87,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// True if the response can be sent unchanged.
     #[inline]
-    fn is_plain(&self, pending: &Pending, response: &Response<'_>) -> bool {
+    fn is_plain(&self, pending: &PendingRequest, response: &Response<'_>) -> bool {
         if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream
         {
             return false;
@@ -100,8 +100,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn respond_in_parts(
         &mut self,
         now: Instant,
-        key: Key,
-        pending: &Pending,
+        key: SlotKey,
+        pending: &PendingRequest,
         response: &Response<'_>,
     ) -> Result<(), RespondError> {
         let mut options = response.options.clone();
@@ -127,8 +127,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         };
         let payload = response.payload.get(part.start..part.end).unwrap_or_default();
-        let content =
-            Content { code: response.code, token: pending.token, options: part.options.octets(), payload };
+        let content = MessageContent {
+            code: response.code,
+            token: pending.token,
+            options: part.options.octets(),
+            payload,
+        };
         self.answer_as(now, key, pending, &content)?;
         if part.more {
             self.hold(now, pending.peer, pending.transfer, response);
@@ -140,10 +144,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// there is no such part.
     pub(super) fn part(
         &self,
-        pending: &Pending,
+        pending: &PendingRequest,
         mut options: OptionList,
         len: usize,
-    ) -> Result<Option<Part>, RespondError> {
+    ) -> Result<Option<BodyPart>, RespondError> {
         let limits = self.limits(pending.peer);
         let overhead = Self::overhead(pending.token.len(), &options);
         let wanted = pending.block2;
@@ -152,7 +156,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if let Some(block) = wanted {
                 options.push_uint(number::BLOCK2, Block { num: 0, more: false, size: block.size }.to_uint());
             }
-            return Ok(Some(Part { options, start: 0, end: len, more: false }));
+            return Ok(Some(BodyPart { options, start: 0, end: len, more: false }));
         }
         let (size, octets) =
             limits.block(overhead, wanted.map(|block| block.size)).ok_or(RespondError::Option)?;
@@ -166,7 +170,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if start == 0 {
             options.push_uint(number::SIZE2, u32::try_from(len).unwrap_or(u32::MAX));
         }
-        Ok(Some(Part { options, start, end, more }))
+        Ok(Some(BodyPart { options, start, end, more }))
     }
 
     /// Returns the octets of a message before its Payload Marker, with the options that the endpoint may add.
@@ -174,10 +178,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         4 + token + options.octets().len() + OWN_OPTIONS
     }
 
-    pub(super) fn limits(&self, peer: Key) -> Limits {
+    pub(super) fn limits(&self, peer: SlotKey) -> MessageLimits {
         match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
-            None => Limits {
+            None => MessageLimits {
                 message: self.config.limits.max_message,
                 block: self.config.policy.block_size.min(BlockSize::MAX),
                 block_wise: true,
@@ -190,14 +194,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn answer_as(
         &mut self,
         now: Instant,
-        key: Key,
-        pending: &Pending,
-        content: &Content<'_>,
+        key: SlotKey,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         if pending.confirmable && pending.separate {
             if self.config.policy.amplification.is_some() && !self.is_verified(pending.peer) {
                 // Nothing is retransmitted to a peer whose address is not verified.
-                return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
+                return self.answer(now, &PendingRequest { confirmable: false, ..*pending }, content);
             }
             self.send(now, pending.peer, Owner::Response(key), true, content)
                 .ok_or(RespondError::TooManyFlights)?;
@@ -211,8 +215,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn answer(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         let most = content.most();
         if let Some(limit) = self.config.policy.amplification
@@ -230,8 +234,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn emit(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         let most = content.most();
         if pending.stream {
@@ -254,11 +258,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(memory) = pending.memory().filter(|_| pending.confirmable) {
             self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
         }
-        self.reply(Outgoing::Octets(pending.peer, span));
+        self.reply(QueuedSend::Octets(pending.peer, span));
         Ok(())
     }
 
-    fn is_verified(&self, peer: Key) -> bool {
+    fn is_verified(&self, peer: SlotKey) -> bool {
         self.peers.get(peer).is_some_and(|peer| peer.verified)
     }
 
@@ -267,19 +271,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn answer_less(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         if code::is_safe(pending.method) {
             self.challenge(now, pending);
             return Ok(());
         }
         // The request was processed: the code alone is no larger than the request.
-        self.emit(now, pending, &Content { options: &[], payload: &[], ..*content })
+        self.emit(now, pending, &MessageContent { options: &[], payload: &[], ..*content })
     }
 
     /// Stores a body of which not all parts were sent.
-    fn hold(&mut self, now: Instant, peer: Key, transfer: u64, response: &Response<'_>) {
+    fn hold(&mut self, now: Instant, peer: SlotKey, transfer: u64, response: &Response<'_>) {
         let octets: Vec<u8> = response.payload.to_vec();
         self.hold_body(now, peer, transfer, response.code, response.options.clone(), octets);
     }

@@ -7,22 +7,22 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::{Digest, ECHO};
-use super::flight::Content;
-use super::remembered::{Memory, Reply};
-use super::{Endpoint, Outgoing};
+use super::flight::MessageContent;
+use super::remembered::{MessageRef, Reply};
+use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
 use crate::code;
 use crate::event::{Event, Gone, Observe, RequestId};
 use crate::message::Message;
 use crate::number;
 use crate::request::{Received, Response};
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A request that waits for its response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    pub(super) peer: Key,
+pub(crate) struct PendingRequest {
+    pub(super) peer: SlotKey,
     pub(super) token: Token,
     pub(super) message_id: u16,
     pub(super) confirmable: bool,
@@ -44,15 +44,15 @@ pub(crate) struct Pending {
     pub(super) block2: Option<Block>,
     pub(super) observe: Option<Observe>,
     /// Observer that the application has accepted.
-    pub(super) observer: Option<Key>,
+    pub(super) observer: Option<SlotKey>,
     /// Time at which the request is acknowledged without a response.
     pub(super) deadline: Instant,
 }
 
-impl Pending {
-    pub(super) fn memory(&self) -> Option<Memory> {
+impl PendingRequest {
+    pub(super) fn memory(&self) -> Option<MessageRef> {
         let (peer, message_id) = (self.peer, self.message_id);
-        self.remembered.map(|slot| Memory { slot, peer, message_id })
+        self.remembered.map(|slot| MessageRef { slot, peer, message_id })
     }
 }
 
@@ -61,14 +61,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn handle_request<'d>(
         &mut self,
         now: Instant,
-        peer: Key,
-        memory: Option<Memory>,
+        peer: SlotKey,
+        memory: Option<MessageRef>,
         message: Message<'d>,
         digest: &Digest,
         octets: usize,
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
-        let mut pending = Pending {
+        let mut pending = PendingRequest {
             peer,
             token: message.token,
             message_id: message.message_id,
@@ -139,7 +139,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Rejects a request because of an option. RFC 7252, sections 5.4.1 and 5.10.2.
     #[cold]
-    fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
+    fn refuse(&mut self, now: Instant, pending: &PendingRequest, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
             self.send_reset(pending.peer, pending.memory(), pending.message_id);
@@ -152,17 +152,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Asks a peer to prove that it receives at its address. RFC 9175, section 2.3.
     #[cold]
-    pub(super) fn challenge(&mut self, now: Instant, pending: &Pending) {
+    pub(super) fn challenge(&mut self, now: Instant, pending: &PendingRequest) {
         let [_, _, random @ ..] = self.random().to_be_bytes();
         let Some(peer) = self.peers.get_mut(pending.peer) else { return };
         let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
         let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
-        let _ = self.emit(now, pending, &Content::of(pending.token, &response));
+        let _ = self.emit(now, pending, &MessageContent::of(pending.token, &response));
     }
 
     /// Sends a response of the endpoint itself.
-    pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
-        let _ = self.answer(now, pending, &Content::of(pending.token, &response));
+    pub(super) fn answer_plain(&mut self, now: Instant, pending: &PendingRequest, response: Response<'_>) {
+        let _ = self.answer(now, pending, &MessageContent::of(pending.token, &response));
     }
 
     /// Declares that a request gets no response: its client is left to its timeout. **Every request is answered or
@@ -173,7 +173,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Releases a request.
-    pub(super) fn release_request(&mut self, key: Key) {
+    pub(super) fn release_request(&mut self, key: SlotKey) {
         if let Some(pending) = self.requests.remove(key) {
             if !pending.separate {
                 self.unacknowledged.remove(key.slot);
@@ -183,7 +183,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Acknowledges a request whose response is not ready, or not wanted.
-    pub(super) fn acknowledge(&mut self, key: Key) {
+    pub(super) fn acknowledge(&mut self, key: SlotKey) {
         let Some(pending) = self.requests.get_mut(key) else { return };
         if core::mem::replace(&mut pending.separate, true) {
             return;
@@ -193,6 +193,6 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(memory) = pending.memory() {
             self.remembered.set(memory, Reply::Acknowledgement);
         }
-        self.reply(Outgoing::Empty(pending.peer, Type::Acknowledgement, pending.message_id));
+        self.reply(QueuedSend::Empty(pending.peer, Type::Acknowledgement, pending.message_id));
     }
 }

@@ -12,17 +12,17 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::Digest;
-use super::flight::Content;
-use super::respond::Limits;
-use super::{Endpoint, Outgoing, Timed};
+use super::flight::MessageContent;
+use super::respond::MessageLimits;
+use super::{Endpoint, QueuedSend, Timed};
 use crate::block::BlockSize;
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Closing, Event, Gone, StreamError};
 use crate::message::Message;
 use crate::number;
 use crate::option::OptionList;
-use crate::stream::{Frame, FrameHeader, MAX_MESSAGE_SIZE, header, rest_len, signal};
-use crate::table::Key;
+use crate::stream::{MAX_MESSAGE_SIZE, StreamMessage, StreamMessageHeader, header, rest_len, signal};
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// Largest number of octets that wait for the other side, in units of the largest message accepted.
@@ -30,7 +30,7 @@ const BACKLOG: usize = 4;
 
 /// The state of one stream.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct StreamState {
     /// Start of an incomplete message.
     input: Vec<u8>,
     output: VecDeque<u8>,
@@ -52,14 +52,14 @@ pub(crate) struct Stream {
     ping: Option<(Instant, Instant)>,
 }
 
-impl Stream {
+impl StreamState {
     pub(super) const fn is_ready(&self) -> bool {
         self.ready
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> MessageLimits {
         let block = if self.max_message > MAX_MESSAGE_SIZE { BlockSize::BERT } else { BlockSize::MAX };
-        Limits { message: self.max_message, block, block_wise: self.block_wise }
+        MessageLimits { message: self.max_message, block, block_wise: self.block_wise }
     }
 }
 
@@ -71,7 +71,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let Some(key) = self.peer_key(peer) else { return false };
         self.close(now, key, Closing::Disconnected);
         let max_message = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
-        let stream = Stream {
+        let stream = StreamState {
             input: Vec::new(),
             output: VecDeque::new(),
             backlog: BACKLOG * max_message,
@@ -147,7 +147,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn next_message<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         octets: &mut &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         let limit = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
@@ -157,7 +157,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             *octets = &[];
             return Ok(None);
         };
-        let checked = |front: &[u8]| match FrameHeader::read(front)? {
+        let checked = |front: &[u8]| match StreamMessageHeader::read(front)? {
             Some(header) if header.len() > limit => {
                 Err(StreamError::TooLarge { length: header.len(), limit })
             }
@@ -192,12 +192,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn handle_frame<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         octets: &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
         let note = |code, option: &_| digest.note(code, option, recognised);
-        let (frame, _) = Frame::read_with(octets, note)?.ok_or(StreamError::Format)?;
+        let (frame, _) = StreamMessage::read_with(octets, note)?.ok_or(StreamError::Format)?;
         let ready = self.stream(key).is_some_and(|stream| stream.ready);
         if !ready && frame.code != code::CSM {
             return Err(StreamError::NoCsm);
@@ -211,9 +211,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             payload: frame.payload,
         };
         match code::kind(frame.code) {
-            Kind::Signal => self.signal(now, key, &message),
-            Kind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
-            Kind::Response => match self.by_token.get(&(key, message.token)) {
+            MessageKind::Signal => self.signal(now, key, &message),
+            MessageKind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
+            MessageKind::Response => match self.by_token.get(&(key, message.token)) {
                 Some(&call) => Ok(self.call_response(now, call, message, &digest)),
                 None => {
                     self.counters.unmatched += 1;
@@ -221,11 +221,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 }
             },
             // "Empty messages ... MUST be ignored by the recipient" (section 3.2); so are reserved codes.
-            Kind::Empty | Kind::Reserved => Ok(None),
+            MessageKind::Empty | MessageKind::Reserved => Ok(None),
         }
     }
 
-    fn stream(&self, key: Key) -> Option<&Stream> {
+    fn stream(&self, key: SlotKey) -> Option<&StreamState> {
         self.peers.get(key)?.stream.as_deref()
     }
 
@@ -233,7 +233,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn signal<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         message: &Message<'_>,
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         // All options of signals that this crate implements are elective.
@@ -284,7 +284,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    pub(super) fn ping_stream(&mut self, now: Instant, key: Key) -> bool {
+    pub(super) fn ping_stream(&mut self, now: Instant, key: SlotKey) -> bool {
         let deadline = now + self.config.timing.response_timeout;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
@@ -296,7 +296,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::PING, Token::EMPTY, &[])
     }
 
-    pub(super) fn stream_timeout(&mut self, key: Key) {
+    pub(super) fn stream_timeout(&mut self, key: SlotKey) {
         let Some(peer) = self.peers.get_mut(key) else { return };
         let address = peer.address;
         if peer.stream.as_mut().is_some_and(|stream| stream.ping.take().is_some()) {
@@ -304,13 +304,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    fn write_signal(&mut self, now: Instant, key: Key, code: Code, token: Token, options: &[u8]) -> bool {
-        self.write_frame(now, key, &Content { code, token, options, payload: &[] })
+    fn write_signal(&mut self, now: Instant, key: SlotKey, code: Code, token: Token, options: &[u8]) -> bool {
+        self.write_frame(now, key, &MessageContent { code, token, options, payload: &[] })
     }
 
     /// Writes a message to a stream. False if the stream has ended; it ends if the other side does not read.
-    pub(super) fn write_frame(&mut self, now: Instant, key: Key, content: &Content<'_>) -> bool {
-        let Content { code, token, options, payload } = content;
+    pub(super) fn write_frame(&mut self, now: Instant, key: SlotKey, content: &MessageContent<'_>) -> bool {
+        let MessageContent { code, token, options, payload } = content;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
         };
@@ -333,13 +333,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream.output.extend(*payload);
         }
         if !core::mem::replace(&mut stream.queued, true) {
-            self.outgoing.push_back(Outgoing::Stream(key));
+            self.outgoing.push_back(QueuedSend::Stream(key));
         }
         true
     }
 
     /// Returns the next octets for a stream.
-    pub(super) fn poll_stream(&mut self, key: Key, out: &mut [u8]) -> Option<usize> {
+    pub(super) fn poll_stream(&mut self, key: SlotKey, out: &mut [u8]) -> Option<usize> {
         let stream = self.peers.get_mut(key)?.stream.as_mut()?;
         stream.queued = false;
         let (front, behind) = stream.output.as_slices();
@@ -349,7 +349,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         stream.output.drain(..len);
         if !stream.output.is_empty() && len > 0 {
             stream.queued = true;
-            self.outgoing.push_front(Outgoing::Stream(key));
+            self.outgoing.push_front(QueuedSend::Stream(key));
         } else if stream.output.is_empty() {
             // Memory of a burst is released.
             stream.output = VecDeque::new();
@@ -361,7 +361,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Aborts a stream whose other side has violated the protocol. RFC 8323, section 5.6.
-    fn abort(&mut self, now: Instant, key: Key, error: StreamError) {
+    fn abort(&mut self, now: Instant, key: SlotKey, error: StreamError) {
         let mut options = OptionList::new();
         if let StreamError::BadOption { number } = error {
             options.push_uint(signal::BAD_CSM_OPTION, u32::from(number));
@@ -375,7 +375,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    fn close(&mut self, now: Instant, key: Key, reason: Closing) {
+    fn close(&mut self, now: Instant, key: SlotKey, reason: Closing) {
         if self.stream(key).is_some_and(|stream| !stream.closed) {
             self.end_stream(now, key, reason);
         }
@@ -383,11 +383,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Reports the end of a stream to its calls, observers and the application.
-    fn end_stream(&mut self, now: Instant, key: Key, reason: Closing) {
+    fn end_stream(&mut self, now: Instant, key: SlotKey, reason: Closing) {
         let Some(address) = self.peers.get(key).map(|peer| peer.address) else { return };
         self.fail_calls(now, key);
         self.remove_observers(key, Gone::Closed);
-        let pending: Vec<Key> = self
+        let pending: Vec<SlotKey> = self
             .requests
             .iter()
             .filter(|(_, pending)| pending.peer == key && pending.stream)
@@ -397,7 +397,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.events.push_back(Event::Closed { peer: address, reason });
     }
 
-    fn forget_stream(&mut self, key: Key) {
+    fn forget_stream(&mut self, key: SlotKey) {
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.take()) else { return };
         if let Some((_, deadline)) = stream.ping {
             self.timers.remove(&(deadline, Timed::Stream(key)));

@@ -12,13 +12,13 @@ const LONGEST: usize = 255;
 
 /// Part of a URI that a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum UriPart {
     Name,
     Segment,
     Argument,
 }
 
-impl Part {
+impl UriPart {
     /// True if an octet needs no percent-encoding. RFC 7252, section 6.5, steps 2, 6 and 8.
     const fn allows(self, octet: u8) -> bool {
         match octet {
@@ -33,7 +33,7 @@ impl Part {
 }
 
 /// Writes octets, percent-encoded where necessary.
-pub(super) fn encoded(text: &mut String, octets: &[u8], part: Part) {
+pub(super) fn encoded(text: &mut String, octets: &[u8], part: UriPart) {
     for &octet in octets {
         if part.allows(octet) {
             text.push(char::from(octet));

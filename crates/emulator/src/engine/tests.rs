@@ -118,13 +118,17 @@ fn a_packet_of_44_octets_takes_37_6_ms_at_20_kbit_s_and_20_ms() {
         passages.iter().map(nanos).collect::<Vec<_>>(),
         [[1000, 1000, 1176, 1376], [1000, 1176, 1352, 1552]]
     );
-    assert!(passages.iter().all(|passage| passage.fate == Fate::Delivered && passage.delivered == [0; 44]));
+    assert!(
+        passages
+            .iter()
+            .all(|passage| passage.fate == PassageOutcome::Delivered && passage.delivered == [0; 44])
+    );
     assert!(engine.is_idle());
     assert_accounts(&engine);
 }
 
 #[test]
-fn what_the_queue_refuses_is_told_at_once() {
+fn what_the_queue_refuses_is_reported_at_once() {
     let mut engine = Engine::new(&model(Direction { queue: Queue::packets(2), ..slow() }), 1, None);
     for _ in 0..4 {
         engine.handle_packet(at(5), Side::B, &[0; 20]);
@@ -132,7 +136,7 @@ fn what_the_queue_refuses_is_told_at_once() {
     // One is on the air, two wait.
     assert_eq!(engine.poll_at(), Some(at(5)));
     let refused = engine.poll(at(5)).unwrap();
-    assert_eq!((refused.number, refused.fate), (3, Fate::Dropped(DropReason::QueuePackets)));
+    assert_eq!((refused.number, refused.fate), (3, PassageOutcome::Dropped(DropReason::QueuePackets)));
     assert_eq!(engine.totals(Side::B).under_way, 3);
     assert_eq!(finish(&mut engine).len(), 3);
     assert_accounts(&engine);
@@ -151,7 +155,7 @@ fn packets_that_the_queue_drops_are_never_compressed() {
         let compressed: u64 = totals.formats.values().sum();
         assert_eq!((compressed, totals.delivered), (totals.packets - totals.dropped, compressed), "{mode:?}");
         // A packet that waits, and is dropped, is as it was.
-        let full = |passage: &Passage| passage.fate == Fate::Dropped(DropReason::QueuePackets);
+        let full = |passage: &Passage| passage.fate == PassageOutcome::Dropped(DropReason::QueuePackets);
         assert!(passages.iter().filter(|passage| full(passage)).all(|passage| passage.carried_octets == 52));
         assert_accounts(&engine);
     }
@@ -196,7 +200,11 @@ fn rohc_gives_every_packet_back_in_every_mode() {
             let has_feedback = totals.feedback.elements > 0;
             assert_eq!(has_feedback, mode != Mode::Unidirectional, "{mode:?}");
         }
-        assert!(passages.iter().all(|passage| matches!(passage.fate, Fate::Delivered | Fate::Consumed)));
+        assert!(
+            passages
+                .iter()
+                .all(|passage| matches!(passage.fate, PassageOutcome::Delivered | PassageOutcome::Consumed))
+        );
         assert_accounts(&engine);
     }
 }
@@ -232,7 +240,7 @@ fn feedback_that_waited_enters_the_link_when_it_was_due() {
     // Nobody polls for a second.
     assert_eq!(engine.poll_at(), Some(arrival + Duration::from_millis(10)));
     let alone = std::iter::from_fn(|| engine.poll(at(1_000))).next().unwrap();
-    assert_eq!((alone.from, alone.ip_octets, alone.fate), (Side::B, 0, Fate::Consumed));
+    assert_eq!((alone.from, alone.ip_octets, alone.fate), (Side::B, 0, PassageOutcome::Consumed));
     assert_eq!(alone.entered, arrival + Duration::from_millis(10));
 }
 
@@ -243,7 +251,7 @@ fn frames_of_a_long_packet_are_counted() {
     engine.handle_packet(at(0), Side::A, &datagram(Side::A, 1, 1_000));
     let passage = finish(&mut engine).remove(0);
     // 1,048 octets: 120 in the first frame of 124 that hold one, and 120 in each that follows.
-    assert_eq!((passage.frames, passage.fate), (9, Fate::Delivered));
+    assert_eq!((passage.frames, passage.fate), (9, PassageOutcome::Delivered));
     assert_eq!(passage.frame_octets, 1_048 + 4 + 8 * 5 + 9 * 9);
     assert_eq!(
         (engine.totals(Side::A).link.frames, engine.totals(Side::A).link.octets),
@@ -261,7 +269,7 @@ fn what_is_no_ip_packet_is_not_compressed() {
     engine.handle_packet(at(3), Side::A, &[0; 40]);
     assert_eq!(engine.poll_at(), Some(at(3)));
     let passage = engine.poll(at(3)).unwrap();
-    assert_eq!((passage.fate, passage.frames), (Fate::NotCompressed("not_ip"), 0));
+    assert_eq!((passage.fate, passage.frames), (PassageOutcome::NotCompressed("not_ip"), 0));
     assert!(engine.is_idle());
     assert_accounts(&engine);
 }
@@ -304,7 +312,7 @@ proptest! {
         for passage in &passages {
             prop_assert!(passage.ended >= last);
             last = passage.ended;
-            if passage.fate == Fate::Delivered && passage.from == Side::A {
+            if passage.fate == PassageOutcome::Delivered && passage.from == Side::A {
                 prop_assert_eq!(passage.ip_octets, passage.delivered.len());
             }
         }
@@ -326,10 +334,10 @@ fn iphc_carries_ipv6_in_fewer_octets_and_gives_it_back() {
     let mut passages = finish(&mut engine);
     passages.sort_by_key(|passage| passage.number);
     for (passage, packet) in passages.iter().zip(&packets) {
-        assert_eq!((passage.fate, &passage.delivered), (Fate::Delivered, packet));
+        assert_eq!((passage.fate, &passage.delivered), (PassageOutcome::Delivered, packet));
         assert_eq!(passage.carried_octets, 2 + 7 + 10);
     }
-    assert_eq!(passages[2].fate, Fate::NotCompressed("not_ipv6"));
+    assert_eq!(passages[2].fate, PassageOutcome::NotCompressed("not_ipv6"));
     assert_eq!(engine.totals(Side::A).compressed_header_octets, 9);
     assert_accounts(&engine);
 }

@@ -8,7 +8,7 @@ use crate::jitter::nanoseconds;
 use crate::model::CoDelConfig;
 
 /// Queue that CoDel controls.
-pub(super) trait Queue {
+pub(super) trait CoDelQueue {
     type Packet;
 
     /// Removes the first packet, and returns it with the time of its arrival in the queue.
@@ -41,7 +41,7 @@ impl CoDel {
     }
 
     /// Returns the next packet to send; those before it are passed to `drop`. Section 5.5.
-    pub(super) fn dequeue<Q: Queue>(
+    pub(super) fn dequeue<Q: CoDelQueue>(
         &mut self,
         now: Instant,
         queue: &mut Q,
@@ -82,7 +82,7 @@ impl CoDel {
     }
 
     /// Section 5.4.
-    fn dodequeue<Q: Queue>(&mut self, now: Instant, queue: &mut Q) -> (Option<Q::Packet>, bool) {
+    fn dodequeue<Q: CoDelQueue>(&mut self, now: Instant, queue: &mut Q) -> (Option<Q::Packet>, bool) {
         let Some((entered, packet)) = queue.pop() else {
             self.first_above_time = None;
             return (None, false);
@@ -119,9 +119,9 @@ mod tests {
     use super::*;
 
     /// A queue of infinitely many packets that arrived at one time.
-    struct Standing(Instant);
+    struct StandingQueue(Instant);
 
-    impl Queue for Standing {
+    impl CoDelQueue for StandingQueue {
         type Packet = ();
 
         fn pop(&mut self) -> Option<(Instant, ())> {
@@ -141,7 +141,7 @@ mod tests {
     /// `count`, and milliseconds of `drop_next`.
     fn dequeue(codel: &mut CoDel, now: u64, is_fresh: bool) -> (u32, u32, u64) {
         let mut dropped = 0;
-        let mut queue = Standing(if is_fresh { ms(now) } else { Instant::ZERO });
+        let mut queue = StandingQueue(if is_fresh { ms(now) } else { Instant::ZERO });
         codel.dequeue(ms(now), &mut queue, |()| dropped += 1);
         (dropped, codel.count, codel.drop_next.as_nanos() / 1_000_000)
     }

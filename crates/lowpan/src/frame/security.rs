@@ -4,7 +4,7 @@ use thinair_wire::coder::{Coder, Step};
 
 /// Security fields of a secured frame. Keys and nonces are the application's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Security {
+pub struct AuxSecurityHeader {
     /// Security Level, 0 to 7: bit 2 for encryption, the bits below for the length of the integrity code.
     pub level: u8,
     /// Identification of the key.
@@ -31,7 +31,7 @@ pub enum KeyIdMode {
     Source8,
 }
 
-impl Security {
+impl AuxSecurityHeader {
     /// True if the payload is encrypted.
     pub const fn is_encrypted(self) -> bool {
         self.level & 0b100 != 0

@@ -50,7 +50,7 @@ impl Eid {
 
 /// An extension header, compressed; for [`Eid::Ipv6`] only the octet before its LOWPAN_IPHC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extension<'p> {
+pub(crate) struct ExtensionHeader<'p> {
     pub(crate) eid: Eid,
     /// NH: Next Header is elided, and LOWPAN_NHC follows.
     pub(crate) nh: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Extension<'p> {
 /// field". A Fragment header has a Reserved field in place of the Length field, so it is carried unmodified, and
 /// the header keeps its length. (Wireshark reads it so, too.)
 #[inline]
-pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut Extension<'p>) -> Step {
+pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut ExtensionHeader<'p>) -> Step {
     c.discriminator(4, 0b1110)?;
     let mut eid = h.eid as u8;
     c.uint("EID", 3, &mut eid)?;
@@ -93,7 +93,7 @@ pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut Extension<'p>) -> S
 /// Octets of a Fragment header after its Reserved field.
 const FRAGMENT_DATA: usize = 6;
 
-impl<'p> Extension<'p> {
+impl<'p> ExtensionHeader<'p> {
     /// Creates a header without content.
     pub(crate) const fn new(eid: Eid) -> Self {
         Self { eid, nh: false, next_header: 0, second: 0, data: &[] }

@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::{Datagram, Kind, ReassemblyError};
+use super::{Datagram, DatagramKind, ReassemblyError};
 use crate::decompress::ElidedChecksum;
 use crate::fcs;
 use crate::fragment::{FragmentHeader, UNIT};
@@ -14,14 +14,14 @@ use crate::link::Links;
 /// 1,280 octets are sufficient for any packet that RFC 4944 requires nodes to accept, 2,047 for any fragmented packet.
 /// A slot has at most 192 octets beside them.
 #[derive(Debug)]
-pub struct Slot<B> {
+pub struct ReassemblySlot<B> {
     octets: B,
     partial: Option<Partial>,
 }
 
 /// Identifies the packet of a fragment. RFC 4944, section 5.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct DatagramKey {
     pub(super) links: Links,
     pub(super) size: u16,
     pub(super) tag: u16,
@@ -30,9 +30,9 @@ pub(super) struct Key {
 /// A packet of which fragments have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partial {
-    pub(super) key: Key,
+    pub(super) key: DatagramKey,
     pub(super) deadline: Instant,
-    pub(super) first: Option<First>,
+    pub(super) first: Option<FirstFragmentInfo>,
     pub(super) units: Units,
     /// True if all have arrived, and the packet was delivered.
     is_complete: bool,
@@ -40,16 +40,16 @@ pub(super) struct Partial {
 
 /// Properties of a first fragment, sufficient to distinguish it from another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct First {
-    kind: Kind,
+pub(super) struct FirstFragmentInfo {
+    kind: DatagramKind,
     elided: Option<ElidedChecksum>,
     /// Length of its octets as sent, which are not stored.
     len: usize,
     check: [u8; fcs::LEN],
 }
 
-impl First {
-    pub(super) fn of(kind: Kind, elided: Option<ElidedChecksum>, content: &[u8]) -> Self {
+impl FirstFragmentInfo {
+    pub(super) fn of(kind: DatagramKind, elided: Option<ElidedChecksum>, content: &[u8]) -> Self {
         Self { kind, elided, len: content.len(), check: fcs::fcs(content) }
     }
 
@@ -60,14 +60,14 @@ impl First {
 
 /// Place of a fragment in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FragmentPlace {
     /// At its start; the end follows from decompression.
     First,
     /// Range in octets; `start` is a multiple of 8.
     At { start: usize, end: usize },
 }
 
-impl Place {
+impl FragmentPlace {
     pub(crate) fn of(header: FragmentHeader, content: &[u8]) -> Result<Self, ReassemblyError> {
         let size = usize::from(header.datagram_size);
         let Some(offset) = header.datagram_offset else { return Ok(Self::First) };
@@ -82,12 +82,12 @@ impl Place {
 }
 
 impl Partial {
-    pub(super) const fn new(key: Key, deadline: Instant) -> Self {
+    pub(super) const fn new(key: DatagramKey, deadline: Instant) -> Self {
         Self { key, deadline, first: None, units: Units::NONE, is_complete: false }
     }
 }
 
-impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
+impl<B: AsRef<[u8]> + AsMut<[u8]>> ReassemblySlot<B> {
     /// Creates a slot for packets of up to as many octets as `memory` has.
     pub const fn new(memory: B) -> Self {
         Self { octets: memory, partial: None }
@@ -102,7 +102,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
         self.partial
     }
 
-    pub(super) fn key(&self) -> Option<Key> {
+    pub(super) fn key(&self) -> Option<DatagramKey> {
         self.partial.map(|partial| partial.key)
     }
 

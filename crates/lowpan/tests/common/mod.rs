@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use thinair_lowpan::{Context, Contexts, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{Contexts, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::udp::Udp;
 
@@ -17,19 +17,19 @@ pub(crate) fn address(text: &str) -> [u8; 16] {
 }
 
 /// A context from `prefix/length`.
-pub(crate) fn context(text: &str) -> Context {
+pub(crate) fn context(text: &str) -> LowpanContext {
     let (prefix, length) = text.split_once('/').unwrap();
-    Context::new(address(prefix), length.parse().unwrap()).unwrap()
+    LowpanContext::new(address(prefix), length.parse().unwrap()).unwrap()
 }
 
-pub(crate) fn settings(contexts: &[(u8, &str)]) -> Settings {
+pub(crate) fn settings(contexts: &[(u8, &str)]) -> LowpanSettings {
     let contexts =
         contexts.iter().fold(Contexts::NONE, |all, (id, text)| all.with(*id, context(text)).unwrap());
-    Settings { contexts, udp_checksum: UdpChecksum::InLine }
+    LowpanSettings { contexts, udp_checksum: UdpChecksum::InLine }
 }
 
-pub(crate) fn eliding(settings: Settings) -> Settings {
-    Settings { udp_checksum: UdpChecksum::Elided, ..settings }
+pub(crate) fn eliding(settings: LowpanSettings) -> LowpanSettings {
+    LowpanSettings { udp_checksum: UdpChecksum::Elided, ..settings }
 }
 
 /// A packet of `header` and `content`, which is a `next_header`, with a correct length.
@@ -71,7 +71,7 @@ fn sum(ip: &Ipv6, datagram: &[u8]) -> u16 {
 
 /// Compresses `packet`, and checks that decompression restores it.
 #[track_caller]
-pub(crate) fn sent(settings: &Settings, links: Links, packet: &[u8]) -> Vec<u8> {
+pub(crate) fn sent(settings: &LowpanSettings, links: Links, packet: &[u8]) -> Vec<u8> {
     let mut out = vec![0xAA; packet.len() + 1];
     let compressed = compress(settings, links, packet, &mut out).unwrap();
     out.truncate(compressed.len);
@@ -84,7 +84,7 @@ pub(crate) fn sent(settings: &Settings, links: Links, packet: &[u8]) -> Vec<u8> 
 /// Decompresses a packet.
 #[track_caller]
 pub(crate) fn received(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
 ) -> (Vec<u8>, thinair_lowpan::Decompressed) {

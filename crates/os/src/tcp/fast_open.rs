@@ -12,7 +12,7 @@ use rustix::net::{SendFlags, sockopt};
 
 use super::segments::information;
 use super::{set_option, stream_socket};
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Largest number of streams with data in the SYN whose client has not answered the SYN-ACK yet.
 const WAITING: libc::c_int = 64;
@@ -43,7 +43,7 @@ pub enum Acknowledgment {
 /// # Errors
 /// The socket is invalid.
 pub fn accept_data(listener: &TcpListener) -> Result<()> {
-    set_option(listener, libc::TCP_FASTOPEN, WAITING).attempt(|| "take data with SYNs".to_owned())
+    set_option(listener, libc::TCP_FASTOPEN, WAITING).attempt(|| "enable TCP Fast Open".to_owned())
 }
 
 /// Begins to open a stream, as [`connect`](super::connect) does, and sends the first of these octets with the SYN, if the

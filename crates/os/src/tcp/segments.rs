@@ -13,11 +13,11 @@ use std::time::Duration;
 use rustix::net::{SendFlags, sockopt};
 
 use super::set_option;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// State of a stream as a sender (`TCP_INFO`), since its opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TcpInfo {
     /// Octets that were acknowledged; one more on streams that this side has opened.
     pub acknowledged: u64,
     /// Segments that have arrived, acknowledged cumulatively or by SACK. Linux 4.18; 0 before.
@@ -45,7 +45,7 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
         sockopt::set_tcp_nodelay(stream, true)?;
         set_option(stream, libc::TCP_NOTSENT_LOWAT, 1)
     };
-    set().attempt(|| "have a stream cut".to_owned())
+    set().attempt(|| "set the segment options of a stream".to_owned())
 }
 
 /// Sends octets as one segment, if they do not exceed [`TcpInfo::mss`]; returns the number of those accepted. Without room
@@ -62,13 +62,13 @@ pub fn send(stream: &TcpStream, octets: &[u8]) -> io::Result<usize> {
 ///
 /// # Errors
 /// The socket is invalid.
-pub fn told(stream: &TcpStream) -> Result<Told> {
+pub fn info(stream: &TcpStream) -> Result<TcpInfo> {
     // `struct tcp_info` of linux/tcp.h; fields that an older system lacks stay 0.
-    let info = information(stream).attempt(|| "ask what has become of segments".to_owned())?;
+    let info = information(stream).attempt(|| "read TCP_INFO of a stream".to_owned())?;
     let u32_at = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
     let mut acknowledged = [0; 8];
     acknowledged.copy_from_slice(&info[120..128]);
-    Ok(Told {
+    Ok(TcpInfo {
         acknowledged: u64::from_ne_bytes(acknowledged),
         delivered: u32_at(192),
         sent_again: u32_at(100),
@@ -114,7 +114,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         prepare(&stream).unwrap();
-        let before = told(&stream).unwrap();
+        let before = info(&stream).unwrap();
         for _ in 0..20 {
             // All of them fit into the first window.
             while send(&stream, &[7; 100]).is_err_and(|why| why.kind() == io::ErrorKind::WouldBlock) {
@@ -124,7 +124,7 @@ mod tests {
         let mut octets = [0; 2_000];
         other.read_exact(&mut octets).unwrap();
         let after = loop {
-            let after = told(&stream).unwrap();
+            let after = info(&stream).unwrap();
             if after.unacknowledged == 0 {
                 break after;
             }
@@ -144,18 +144,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
-        let before = told(&stream).unwrap();
+        let before = info(&stream).unwrap();
         set_option(&stream, libc::TCP_CORK, 1).unwrap();
         for _ in 0..8 {
             assert_eq!(send(&stream, &[7; 100]).unwrap(), 100);
         }
         set_option(&stream, libc::TCP_CORK, 0).unwrap();
         other.read_exact(&mut [0; 800]).unwrap();
-        while told(&stream).unwrap().unacknowledged > 0 {
+        while info(&stream).unwrap().unacknowledged > 0 {
             other.write_all(b"x").unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(told(&stream).unwrap().delivered - before.delivered, 8);
+        assert_eq!(info(&stream).unwrap().delivered - before.delivered, 8);
     }
 
     #[test]

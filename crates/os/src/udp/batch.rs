@@ -19,7 +19,7 @@ use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
 
 use super::own_address::Control;
-use super::{Arrival, MOST};
+use super::{DatagramInfo, MOST};
 
 /// Length of the longest address, in octets.
 const LONGEST_NAME: socklen_t = size_of::<sockaddr_in6>() as socklen_t;
@@ -97,7 +97,7 @@ pub(super) fn receive(
     socket: &UdpSocket,
     octets: &mut [u8],
     room: usize,
-    arrivals: &mut Vec<Arrival>,
+    arrivals: &mut Vec<DatagramInfo>,
 ) -> io::Result<()> {
     let (mut headers, mut slices) = blank();
     // SAFETY: a `sockaddr_in6` consists of integers, for which zeros are valid.
@@ -122,15 +122,15 @@ pub(super) fn receive(
         // with their true lengths; this function borrows `octets` exclusively. No timeout is given.
         unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, timeout).into() }
     })?;
-    let told = headers.iter().zip(names.iter().zip(&controls));
-    arrivals.extend(told.take(received).map(|(header, (name, control))| {
+    let filled = headers.iter().zip(names.iter().zip(&controls));
+    arrivals.extend(filled.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
-        Arrival {
+        DatagramInfo {
             // The length of the received part, not of the datagram: MSG_TRUNC is not set.
             len: (header.msg_len as usize).min(room),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
-            to: control.told(head),
+            to: control.address(head),
         }
     }));
     Ok(())

@@ -14,7 +14,7 @@ use std::ptr::from_mut;
 use libc::{c_int, iovec, msghdr, sock_extended_err, sockaddr_in6, socklen_t};
 
 use super::batch;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Room for the ancillary data of one error: an extended error, the address of its reporter, and a packet info.
 const ROOM: usize = 32;
@@ -27,7 +27,7 @@ const ICMPV6_PACKET_TOO_BIG: u8 = 2;
 
 /// An error of a datagram that was sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct ErrorReport {
     /// Destination of the datagram. Its port is 0 where this machine has rejected the datagram itself.
     pub to: SocketAddr,
     /// The error.
@@ -78,11 +78,11 @@ pub fn keep_reports(socket: &UdpSocket) -> Result<()> {
         }
         Ok(())
     };
-    keep().attempt(|| "keep errors of datagrams".to_owned())
+    keep().attempt(|| "enable error reports of datagrams".to_owned())
 }
 
 /// Removes the first error from the queue. `None`: there is none. Never blocks.
-pub fn next_report(socket: &UdpSocket) -> Option<Report> {
+pub fn next_report(socket: &UdpSocket) -> Option<ErrorReport> {
     let mut control = [0_u64; ROOM];
     // SAFETY: both consist of integers and raw pointers, for which zeros are valid.
     let (mut name, mut header): (sockaddr_in6, msghdr) = unsafe { (zeroed(), zeroed()) };
@@ -102,7 +102,7 @@ pub fn next_report(socket: &UdpSocket) -> Option<Report> {
         }
     }
     let to = batch::address(&name, header.msg_namelen)?;
-    Some(Report { to, problem: extended(&header).map_or(Problem::Other, |error| problem(&error)) })
+    Some(ErrorReport { to, problem: extended(&header).map_or(Problem::Other, |error| problem(&error)) })
 }
 
 /// Returns the extended error in the ancillary data that the system has written.
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     /// Waits for the first report.
-    fn report(socket: &UdpSocket) -> Report {
+    fn report(socket: &UdpSocket) -> ErrorReport {
         let found = (0..2_000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             next_report(socket)
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(next_report(&socket), None);
         let nobody = UdpSocket::bind((host, 0)).unwrap().local_addr().unwrap();
         socket.send_to(b"anybody there?", nobody).unwrap();
-        assert_eq!(report(&socket), Report { to: nobody, problem: Problem::Unreachable });
+        assert_eq!(report(&socket), ErrorReport { to: nobody, problem: Problem::Unreachable });
         assert_eq!(next_report(&socket), None);
         // While the queue is not read, the error is returned by the next call.
         socket.send_to(b"anybody there?", nobody).unwrap();
@@ -192,6 +192,6 @@ mod tests {
         let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mapped = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(), nobody.port());
         socket.send_to(b"anybody there?", mapped).unwrap();
-        assert_eq!(report(&socket), Report { to: nobody, problem: Problem::Unreachable });
+        assert_eq!(report(&socket), ErrorReport { to: nobody, problem: Problem::Unreachable });
     }
 }

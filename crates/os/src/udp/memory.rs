@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd as _;
 
 use libc::socklen_t;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
 /// Number of values of SO_MEMINFO, and indices of those used here. linux/sock_diag.h.
 const VALUES: usize = 9;
@@ -18,7 +18,7 @@ const DROPS: usize = 8;
 
 /// Buffers of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct SocketMemory {
     /// Octets of the receive buffer (SO_RCVBUF); Linux uses a part of them for itself.
     pub receive_buffer: u32,
     /// Octets of the send buffer (SO_SNDBUF), likewise.
@@ -31,7 +31,7 @@ pub struct Memory {
 ///
 /// # Errors
 /// The socket is invalid, or the system is older.
-pub fn memory(socket: &UdpSocket) -> Result<Memory> {
+pub fn memory(socket: &UdpSocket) -> Result<SocketMemory> {
     let mut values = [0_u32; VALUES];
     let mut length = size_of_val(&values) as socklen_t;
     let mut ask = || -> io::Result<()> {
@@ -47,8 +47,8 @@ pub fn memory(socket: &UdpSocket) -> Result<Memory> {
         };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
-    ask().attempt(|| "ask for the buffers of a socket".to_owned())?;
-    Ok(Memory {
+    ask().attempt(|| "read the buffer sizes of a socket".to_owned())?;
+    Ok(SocketMemory {
         receive_buffer: values[RECEIVE_BUFFER],
         send_buffer: values[SEND_BUFFER],
         drops: values[DROPS],

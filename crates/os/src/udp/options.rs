@@ -8,7 +8,7 @@ use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::Interface;
 
 /// Creates a socket whose address other sockets of this machine can share (SO_REUSEADDR). Each of them receives datagrams
@@ -51,13 +51,13 @@ pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
 }
 
 /// Reports for each datagram from now on the address of this machine that it was sent to
-/// ([`Received::iter_with_own`](super::Received::iter_with_own)): a socket bound to no address can answer from that
+/// ([`ReceiveBatch::iter_with_own`](super::ReceiveBatch::iter_with_own)): a socket bound to no address can answer from that
 /// address.
 ///
 /// # Errors
 /// The socket is invalid.
-pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
-    let tell = || -> io::Result<()> {
+pub fn report_own_address(socket: &UdpSocket) -> Result<()> {
+    let report = || -> io::Result<()> {
         if socket.local_addr()?.is_ipv4() {
             setsockopt(socket, Ipv4PacketInfo, &true)?;
         } else {
@@ -65,7 +65,7 @@ pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
         }
         Ok(())
     };
-    tell().attempt(|| "ask to which address a datagram was sent".to_owned())
+    report().attempt(|| "enable reports of the own address of datagrams".to_owned())
 }
 
 /// Joins a group on an interface; `None`: the one to which the group is routed.
@@ -116,12 +116,12 @@ pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Resu
         }
         Ok(())
     };
-    set().attempt(|| format!("send to groups as {group}"))
+    set().attempt(|| format!("set the options for groups such as {group}"))
 }
 
 /// Treatment of a datagram that exceeds the path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLong {
+pub enum OversizePolicy {
     /// It is fragmented.
     Fragments,
     /// It is rejected (EMSGSIZE) if its size exceeds the known path MTU, which routers report (RFC 1191, RFC 8201). An
@@ -136,11 +136,11 @@ pub enum TooLong {
 ///
 /// # Errors
 /// The socket is invalid.
-pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
+pub fn set_too_long(socket: &UdpSocket, what: OversizePolicy) -> Result<()> {
     let (four, six) = match what {
-        TooLong::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
-        TooLong::Refused => (Ipv4PathMtuDiscovery::DO, Ipv6PathMtuDiscovery::DO),
-        TooLong::Lost => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
+        OversizePolicy::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
+        OversizePolicy::Refused => (Ipv4PathMtuDiscovery::DO, Ipv6PathMtuDiscovery::DO),
+        OversizePolicy::Lost => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
     };
     let set = || -> io::Result<()> {
         // A socket of IPv6 sends to addresses of IPv4, too.
@@ -150,7 +150,7 @@ pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
         }
         Ok(())
     };
-    set().attempt(|| "say what becomes of datagrams that are too long".to_owned())
+    set().attempt(|| "set the path MTU discovery of a socket".to_owned())
 }
 
 /// Returns the path MTU of a connected socket in octets, as far as the system knows it.
@@ -162,7 +162,7 @@ pub fn path_mtu(socket: &UdpSocket) -> Result<u32> {
         let is_six = socket.peer_addr()?.is_ipv6();
         Ok(if is_six { sockopt::ipv6_mtu(socket) } else { sockopt::ip_mtu(socket) }?)
     };
-    mtu().attempt(|| "ask how long a packet may be".to_owned())
+    mtu().attempt(|| "read the path MTU of a socket".to_owned())
 }
 
 #[cfg(test)]
@@ -196,8 +196,8 @@ mod tests {
         send_to_groups(&sender, group.ip(), &how).unwrap();
         sender.send_to(b"to all", group).unwrap();
         for member in &members {
-            let heard = member.recv_from(&mut [0; 10]).unwrap();
-            assert_eq!(heard, (6, sender.local_addr().unwrap()));
+            let received = member.recv_from(&mut [0; 10]).unwrap();
+            assert_eq!(received, (6, sender.local_addr().unwrap()));
         }
     }
 

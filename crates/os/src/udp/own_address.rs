@@ -67,7 +67,7 @@ impl Control {
     }
 
     /// Returns the address that the system has written.
-    pub(super) fn told(&self, header: &msghdr) -> Option<IpAddr> {
+    pub(super) fn address(&self, header: &msghdr) -> Option<IpAddr> {
         if header.msg_controllen as usize > ROOM
             || header.msg_control != from_ref(self).cast_mut().cast::<c_void>()
         {
@@ -103,8 +103,8 @@ mod tests {
     use std::net::{SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use super::super::options::{bind_one_family, tell_own_address};
-    use super::super::{Outgoing, Received};
+    use super::super::options::{bind_one_family, report_own_address};
+    use super::super::{ReceiveBatch, SendQueue};
 
     fn asked(own: &str, at: &str, unspecified: &str) {
         let Ok(client) = UdpSocket::bind((own, 0)) else {
@@ -113,16 +113,16 @@ mod tests {
         };
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let server = bind_one_family(SocketAddr::new(unspecified.parse().unwrap(), 0)).unwrap();
-        tell_own_address(&server).unwrap();
+        report_own_address(&server).unwrap();
         let port = server.local_addr().unwrap().port();
         server.set_nonblocking(false).unwrap();
         client.send_to(b"question", (at, port)).unwrap();
-        let mut received = Received::new(4, 100);
+        let mut received = ReceiveBatch::new(4, 100);
         received.receive(&server).unwrap();
         let (datagram, from, to) = received.iter_with_own().next().unwrap();
         assert_eq!((datagram, from), (&b"question"[..], client.local_addr().ok()));
         assert_eq!(to, Some(at.parse().unwrap()));
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         outgoing.push_from(to, from.unwrap(), b"answer");
         outgoing.push_from(None, from.unwrap(), b"another");
         assert_eq!(outgoing.send(&server).unwrap(), 2);

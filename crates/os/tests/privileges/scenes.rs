@@ -36,8 +36,8 @@ pub(crate) fn main() {
     for (name, _) in SCENES {
         let own = std::env::current_exe().unwrap();
         let output = Command::new(own).env(SCENE, name).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{output_text}", output.status);
         print!("{name} ... ok\n{}", String::from_utf8_lossy(&output.stdout));
     }
 }
@@ -136,7 +136,7 @@ fn owner_attaches() {
     let none = Tun::open("none", TunKind::Tun).unwrap_err();
     assert_eq!(
         (none.is_permission(), none.to_string()),
-        (true, "cannot make the TUN device `none`".to_owned())
+        (true, "cannot create the TUN device `none`".to_owned())
     );
 }
 

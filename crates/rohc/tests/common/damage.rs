@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use thinair_link::{Fate, Impairments, Link, LossModel, Probability, Random};
+use thinair_link::{Impairments, Link, LinkOutcome, LossModel, Probability, Random};
 use thinair_rohc::packet;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
@@ -265,7 +265,7 @@ impl DamageRun {
             let octets = &mut rohc[..sent.len];
             count.sent += 1;
             let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
-            if matches!(link.offer(octets), Fate::Dropped(_)) {
+            if matches!(link.offer(octets), LinkOutcome::Dropped(_)) {
                 count.lost += 1;
                 continue;
             }

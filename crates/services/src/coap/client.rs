@@ -5,12 +5,12 @@
 //!
 //! ```no_run
 //! use thinair_coap::{Request, Uri};
-//! use thinair_services::coap::client::{Ending, Flow, Task, ask};
+//! use thinair_services::coap::client::{Ending, Continuation, ClientTask, ask};
 //!
 //! let uri: Uri = "coap://192.0.2.1/time".parse()?;
 //! let mut request = Request::get("");
 //! request.options = uri.options();
-//! let outcome = ask(&Task::new(&uri, &request), &mut |_| Flow::Go);
+//! let outcome = ask(&ClientTask::new(&uri, &request), &mut |_| Continuation::Go);
 //! if let Ending::Response(response) = outcome.result? {
 //!     println!("{} after {:?}", response.code, outcome.report.total);
 //! }
@@ -29,14 +29,14 @@ use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
-pub use error::{AddressError, Attempt, ClientError};
+pub use error::{AddressError, ClientError, FailedAttempt};
 
 use crate::resolve::resolve;
-use crate::wait::Waiting;
+use crate::wait::Wait;
 
 /// A request with its settings.
 #[derive(Debug)]
-pub struct Task<'a> {
+pub struct ClientTask<'a> {
     /// Server: scheme, host and port. Path and query are in the request already.
     pub uri: &'a Uri,
     /// Request.
@@ -57,7 +57,7 @@ pub struct Task<'a> {
     pub signals: Option<&'a Signals>,
 }
 
-impl<'a> Task<'a> {
+impl<'a> ClientTask<'a> {
     /// Creates a task with Tokens that are hard to guess; other settings as in [`Config::default`].
     pub fn new(uri: &'a Uri, request: &'a Request<'a>) -> Self {
         Self {
@@ -78,9 +78,9 @@ impl<'a> Task<'a> {
 
 /// Progress of a task.
 #[derive(Debug)]
-pub enum Told<'t> {
+pub enum TaskProgress<'t> {
     /// State of the observed resource. More follow.
-    Notification(&'t Received<'t>, &'t Report),
+    Notification(&'t Received<'t>, &'t TaskReport),
     /// Arrival of a block.
     Progress {
         /// Octets of the request's body that the server has.
@@ -94,7 +94,7 @@ pub enum Told<'t> {
 
 /// Continuation of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum Continuation {
     /// Continue.
     Go,
     /// End the observation. No effect on other requests.
@@ -114,9 +114,9 @@ pub enum Ending {
 
 /// Measurements of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct TaskReport {
     /// Failed addresses, in order, with the reasons.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<FailedAttempt>,
     /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
     /// Time from the start to the resolution of the host.
@@ -149,43 +149,43 @@ pub struct Report {
 
 /// Result of a task, with measurements.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct TaskOutcome {
     /// Result.
     pub result: Result<Ending, ClientError>,
     /// Measurements.
-    pub report: Report,
+    pub report: TaskReport,
 }
 
 /// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
 /// answer and the request can be repeated without harm.
-pub fn ask(task: &Task<'_>, told: &mut dyn FnMut(Told<'_>) -> Flow) -> Outcome {
+pub fn ask(task: &ClientTask<'_>, watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
     let start = now();
-    let mut report = Report::default();
-    let result = try_all(task, start, &mut report, told);
+    let mut report = TaskReport::default();
+    let result = try_all(task, start, &mut report, watch);
     report.total = now().since(start);
-    Outcome { result, report }
+    TaskOutcome { result, report }
 }
 
 fn try_all(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     start: Instant,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, ClientError> {
     getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
-    let mut waiting = Waiting::new(task.signals, task.limit.map(|limit| start + limit))?;
+    let mut waiting = Wait::new(task.signals, task.limit.map(|limit| start + limit))?;
     let addresses = resolve(&task.uri.host, task.uri.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len() - 1;
     for (index, address) in addresses.into_iter().enumerate() {
-        let attempt = exchange::attempt(task, address, start, &mut waiting, report, told);
+        let attempt = exchange::attempt(task, address, start, &mut waiting, report, watch);
         let why = match attempt {
             Ok(ending) => return Ok(ending),
             Err(exchange::Stop::Address(why)) => why,
             Err(exchange::Stop::All(error)) => return Err(error),
         };
         let is_over = index == last || report.received > 0 || !why.allows_another(task.request.method);
-        report.attempts.push(Attempt { address, why });
+        report.attempts.push(FailedAttempt { address, why });
         if is_over {
             return Err(ClientError::Failed(report.attempts.clone()));
         }

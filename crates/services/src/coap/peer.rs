@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 /// A peer of an endpoint: its datagrams or its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Peer {
+pub enum CoapPeer {
     /// Datagrams, over one of the endpoint's sockets.
     Udp {
         /// Number of the socket, from 0.

@@ -5,11 +5,11 @@
 //! [`Config`] and [`ServerSettings::max_connections`].
 
 mod datagrams;
+mod event_loop;
 mod open;
 mod resource;
 mod resources;
 mod streams;
-mod turn;
 mod watches;
 
 use std::collections::BTreeMap;
@@ -19,17 +19,17 @@ use thinair_coap::{Config, Counters, Endpoint, Limits, Policy, RequestId, Respon
 use thinair_os::{EventLoop, Signals};
 use thinair_wire::time::Instant;
 
-use super::Peer;
+use super::CoapPeer;
 use datagrams::Datagrams;
-use streams::Streams;
+use streams::ServerStreams;
 
-pub use resource::{Answer, Moment, Resource, Site, State, accepted};
-pub use resources::{Files, FilesError, Tests, Time};
+pub use resource::{Moment, Resource, ResourceAnswer, ResourceState, Resources, accepted};
+pub use resources::{FileResource, FilesError, Tests, Time};
 pub use watches::Watches;
 
 /// Addresses and limits of a server.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Addresses.
     pub listen: Vec<Listen>,
     /// Settings of the endpoint. [`secured`](Self::secured) returns suitable ones for the addresses.
@@ -54,7 +54,7 @@ pub struct Listen {
 /// Longest datagram that is received, in octets; longer ones are counted and dropped.
 const LONGEST_DATAGRAM: usize = 2_048;
 
-impl Settings {
+impl ServerSettings {
     /// Returns settings for these addresses: bodies of at most `max_body` octets, memory for the duplicates of 8,192
     /// messages, and, where an address is not a loopback one, at most three times the octets of a request for a peer
     /// whose address is not verified (RFC 9175, section 2.3).
@@ -85,7 +85,7 @@ impl Settings {
 /// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
+pub struct ServerStatistics {
     /// Requests that reached a resource.
     pub requests: u64,
     /// Responses of class 2.
@@ -117,41 +117,41 @@ pub struct Statistics {
 #[non_exhaustive]
 pub enum ServerError {
     /// No address to listen at.
-    #[error("there is no address to listen at")]
+    #[error("no address to listen at: give at least one")]
     NoAddress,
     /// There are more sockets than a peer can number.
-    #[error("there are more than {} addresses", u8::MAX)]
+    #[error("more than {} addresses to listen at", u8::MAX)]
     TooManyAddresses,
     /// A system call failed.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// The system has no random numbers.
-    #[error("there are no random numbers: {0}")]
+    #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }
 
 /// A delayed response.
 #[derive(Debug)]
 struct Due {
-    peer: Peer,
+    peer: CoapPeer,
     id: RequestId,
     response: Response<'static>,
 }
 
 /// A CoAP server. [`run`](Self::run) serves until the process is asked to end.
 #[derive(Debug)]
-pub struct Server {
-    endpoint: Endpoint<Peer>,
-    site: Site,
+pub struct ResourceServer {
+    endpoint: Endpoint<CoapPeer>,
+    site: Resources,
     watches: Watches,
     /// Delayed responses by time; the number distinguishes those of equal time.
     due: BTreeMap<(Instant, u64), Due>,
     dues: u64,
     datagrams: Datagrams,
-    streams: Streams,
+    streams: ServerStreams,
     /// Time of the next check of slow connections and observed resources.
     tick: Option<Instant>,
-    statistics: Statistics,
+    statistics: ServerStatistics,
     events: EventLoop,
     signals: Signals,
     uris: Vec<String>,
@@ -159,14 +159,14 @@ pub struct Server {
     buffer: Vec<u8>,
 }
 
-impl Server {
+impl ResourceServer {
     /// Returns the beginnings of its URIs.
     pub fn uris(&self) -> &[String] {
         &self.uris
     }
 
     /// Returns its counters.
-    pub fn statistics(&self) -> Statistics {
-        Statistics { endpoint: *self.endpoint.counters(), ..self.statistics }
+    pub fn statistics(&self) -> ServerStatistics {
+        ServerStatistics { endpoint: *self.endpoint.counters(), ..self.statistics }
     }
 }

@@ -9,7 +9,7 @@ use thinair_os::{EventLoop, Signal, Signals, clock, tcp};
 use thinair_segment::{SegmentSizer as _, Sizer};
 use thinair_wire::time::Instant;
 
-use super::relay::{Relay, Standing};
+use super::relay::{Relay, RelayState};
 use super::sizers::Sizers;
 
 /// Tokens of signals and the listener; streams have two numbers each, from 0 on.
@@ -33,7 +33,7 @@ pub enum Constrained {
 
 /// Settings of a proxy.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ProxySettings {
     /// Address to listen at.
     pub listen: SocketAddr,
     /// Address that streams are relayed to.
@@ -59,7 +59,7 @@ pub enum Ending {
 
 /// State of a stream, at each interval and at its end.
 #[derive(Debug)]
-pub struct Progress<'p> {
+pub struct StreamProgress<'p> {
     /// Number of the stream, from 0.
     pub number: u64,
     /// Client.
@@ -96,7 +96,7 @@ pub enum ProxyError {
 /// A proxy. [`run`](Self::run) relays streams until the process is asked to end.
 #[derive(Debug)]
 pub struct Proxy {
-    settings: Settings,
+    settings: ProxySettings,
     address: SocketAddr,
     listener: TcpListener,
     /// True if it waits for connections: there may be no room.
@@ -116,7 +116,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The address is not one of this machine, or is in use.
-    pub fn open(settings: Settings) -> Result<Self, ProxyError> {
+    pub fn open(settings: ProxySettings) -> Result<Self, ProxyError> {
         let signals = Signals::take()?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
@@ -151,7 +151,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The system cannot wait any more.
-    pub fn run(&mut self, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<(), ProxyError> {
+    pub fn run(&mut self, watch: &mut dyn FnMut(&StreamProgress<'_>)) -> Result<(), ProxyError> {
         let mut ready = Vec::new();
         let mut room = vec![0; READ];
         loop {
@@ -196,7 +196,11 @@ impl Proxy {
     }
 
     /// Accepts connections; returns the numbers of new streams.
-    fn accept(&mut self, now: Instant, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<Vec<u64>, ProxyError> {
+    fn accept(
+        &mut self,
+        now: Instant,
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
+    ) -> Result<Vec<u64>, ProxyError> {
         let mut new = Vec::new();
         loop {
             if self.relays.len() >= self.settings.max_connections.max(1) {
@@ -236,7 +240,7 @@ impl Proxy {
                 Err(why) => {
                     tcp::reset(stream);
                     let ending = Ending::Failed(why);
-                    watch(&Progress {
+                    watch(&StreamProgress {
                         number,
                         client,
                         age: Duration::ZERO,
@@ -275,13 +279,13 @@ impl Proxy {
         now: Instant,
         number: u64,
         room: &mut [u8],
-        watch: &mut dyn FnMut(&Progress<'_>),
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
     ) -> Result<(), ProxyError> {
         let Some(relay) = self.relays.get_mut(&number) else { return Ok(()) };
         let ending = match relay.turn(now, &mut self.sizers, room, &self.events) {
-            Standing::Open => return Ok(()),
-            Standing::Complete => Ending::Complete,
-            Standing::Failed(why) => Ending::Failed(why),
+            RelayState::Open => return Ok(()),
+            RelayState::Complete => Ending::Complete,
+            RelayState::Failed(why) => Ending::Failed(why),
         };
         self.tell(now, number, Some(&ending), watch);
         if let Some(relay) = self.relays.remove(&number) {
@@ -295,11 +299,11 @@ impl Proxy {
         now: Instant,
         number: u64,
         ending: Option<&Ending>,
-        watch: &mut dyn FnMut(&Progress<'_>),
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
     ) {
         let Some(relay) = self.relays.get(&number) else { return };
         let counts = relay.counts();
-        watch(&Progress {
+        watch(&StreamProgress {
             number,
             client: relay.client,
             age: now.since(relay.opened),
@@ -315,7 +319,7 @@ impl Proxy {
     }
 
     /// Aborts open streams.
-    fn end(&mut self, now: Instant, watch: &mut dyn FnMut(&Progress<'_>)) {
+    fn end(&mut self, now: Instant, watch: &mut dyn FnMut(&StreamProgress<'_>)) {
         let numbers: Vec<_> = self.relays.keys().copied().collect();
         for number in numbers {
             let ending = Ending::Failed(io::Error::new(ErrorKind::Interrupted, "the proxy has ended"));

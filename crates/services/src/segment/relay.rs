@@ -7,9 +7,9 @@ use std::time::Duration;
 use thinair_os::{EventLoop, tcp};
 use thinair_wire::time::Instant;
 
-use crate::end::End;
+use crate::end::StreamEnd;
 
-use super::cut::{Counts, Cut, Sent};
+use super::cut::{Cut, SegmentTotals, SendResult};
 use super::sizers::Sizers;
 
 /// Largest number of octets that wait in one direction: reading stops until the other side accepts them.
@@ -26,7 +26,7 @@ const LAST: Duration = Duration::from_millis(50);
 
 /// State of one direction.
 #[derive(Debug, Default)]
-struct Way {
+struct RelayDirection {
     octets: Vec<u8>,
     /// Number of them that were sent.
     gone: usize,
@@ -40,7 +40,7 @@ struct Way {
     total: u64,
 }
 
-impl Way {
+impl RelayDirection {
     fn waits(&self) -> &[u8] {
         self.octets.get(self.gone..).unwrap_or_default()
     }
@@ -69,14 +69,14 @@ impl Way {
     fn write(
         &mut self,
         to: &TcpStream,
-        mut write: impl FnMut(&TcpStream, &[u8], bool) -> io::Result<Sent>,
+        mut write: impl FnMut(&TcpStream, &[u8], bool) -> io::Result<SendResult>,
     ) -> io::Result<()> {
         self.held = false;
         while !self.waits().is_empty() {
             match write(to, self.waits(), self.ended)? {
-                Sent::Octets(count) => self.gone += count,
-                Sent::NoRoom => return Ok(()),
-                Sent::Held => {
+                SendResult::Octets(count) => self.gone += count,
+                SendResult::NoRoom => return Ok(()),
+                SendResult::Held => {
                     self.held = true;
                     return Ok(());
                 }
@@ -96,18 +96,18 @@ impl Way {
 }
 
 /// Sends octets with the segmentation of the system.
-fn uncut(mut to: &TcpStream, octets: &[u8], _ended: bool) -> io::Result<Sent> {
+fn uncut(mut to: &TcpStream, octets: &[u8], _ended: bool) -> io::Result<SendResult> {
     match to.write(octets) {
-        Ok(count) => Ok(Sent::Octets(count)),
-        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(Sent::NoRoom),
-        Err(why) if why.kind() == ErrorKind::Interrupted => Ok(Sent::Octets(0)),
+        Ok(count) => Ok(SendResult::Octets(count)),
+        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(SendResult::NoRoom),
+        Err(why) if why.kind() == ErrorKind::Interrupted => Ok(SendResult::Octets(0)),
         Err(why) => Err(why),
     }
 }
 
 /// State of a relayed stream.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum RelayState {
     Open,
     /// All sent octets were acknowledged, and both directions have ended.
     Complete,
@@ -120,8 +120,8 @@ pub(super) enum Standing {
 pub(super) struct Relay {
     pub(super) client: SocketAddr,
     pub(super) opened: Instant,
-    plain: End,
-    constrained: End,
+    plain: StreamEnd,
+    constrained: StreamEnd,
     /// Segmentation, once it is connected.
     cut: Option<Cut>,
     /// Host at the constrained end.
@@ -129,8 +129,8 @@ pub(super) struct Relay {
     /// True if the proxy opens the connection to the constrained end.
     connects_constrained: bool,
     connected: bool,
-    to_constrained: Way,
-    to_plain: Way,
+    to_constrained: RelayDirection,
+    to_plain: RelayDirection,
     /// Time of the next check, independent of events.
     pub(super) due: Option<Instant>,
 }
@@ -144,7 +144,8 @@ impl Relay {
         constrained_is_client: bool,
         tokens: (u64, u64),
     ) -> Self {
-        let (client_end, server_end) = (End::new(accepted, tokens.0), End::new(connecting, tokens.1));
+        let (client_end, server_end) =
+            (StreamEnd::new(accepted, tokens.0), StreamEnd::new(connecting, tokens.1));
         let (plain, constrained, host) = if constrained_is_client {
             (server_end, client_end, client.ip())
         } else {
@@ -159,13 +160,13 @@ impl Relay {
             host,
             connects_constrained: !constrained_is_client,
             connected: false,
-            to_constrained: Way::default(),
-            to_plain: Way::default(),
+            to_constrained: RelayDirection::default(),
+            to_plain: RelayDirection::default(),
             due: Some(now + CONNECT),
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> SegmentTotals {
         self.cut.as_ref().map(|cut| cut.counts).unwrap_or_default()
     }
 
@@ -185,21 +186,21 @@ impl Relay {
         sizers: &mut Sizers,
         room: &mut [u8],
         events: &EventLoop,
-    ) -> Standing {
+    ) -> RelayState {
         match self.moved(now, sizers, room).and_then(|complete| {
             if !complete {
                 self.wait(events).map_err(io::Error::other)?;
             }
             Ok(complete)
         }) {
-            Ok(true) => Standing::Complete,
-            Ok(false) => Standing::Open,
-            Err(why) => Standing::Failed(why),
+            Ok(true) => RelayState::Complete,
+            Ok(false) => RelayState::Open,
+            Err(why) => RelayState::Failed(why),
         }
     }
 
     fn moved(&mut self, now: Instant, sizers: &mut Sizers, room: &mut [u8]) -> io::Result<bool> {
-        if !self.connected && !self.is_connected(now)? {
+        if !self.connected && !self.poll_connected(now)? {
             return Ok(false);
         }
         if self.cut.is_none() {
@@ -227,7 +228,7 @@ impl Relay {
         self.constrained.stream.take_error()?.map_or(Ok(false), Err)
     }
 
-    fn is_connected(&mut self, now: Instant) -> io::Result<bool> {
+    fn poll_connected(&mut self, now: Instant) -> io::Result<bool> {
         let connecting = if self.connects_constrained { &self.constrained } else { &self.plain };
         if let Some(why) = connecting.stream.take_error()? {
             return Err(why);
@@ -247,10 +248,10 @@ impl Relay {
     /// Updates the interests in the event loop.
     fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
         let connecting = |is_opened_here: bool| !self.connected && is_opened_here;
-        let wants = |from: &Way, to: &Way, connecting: bool| {
+        let wants = |from: &RelayDirection, to: &RelayDirection, connecting: bool| {
             let reads = self.connected && !from.ended && from.waits().len() < WAITING;
             let writes = connecting || self.connected && !to.waits().is_empty() && !to.held;
-            End::interest(reads, writes)
+            StreamEnd::interest(reads, writes)
         };
         let plain = wants(&self.to_constrained, &self.to_plain, connecting(!self.connects_constrained));
         let constrained = wants(&self.to_plain, &self.to_constrained, connecting(self.connects_constrained));

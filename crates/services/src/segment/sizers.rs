@@ -11,7 +11,7 @@ const HOSTS: usize = 1_024;
 
 /// Size control of a host, and time of its last use.
 #[derive(Debug)]
-struct Host {
+struct HostSizer {
     sizer: Sizer,
     used: Instant,
 }
@@ -20,7 +20,7 @@ struct Host {
 #[derive(Debug)]
 pub(super) struct Sizers {
     fresh: Sizer,
-    hosts: BTreeMap<IpAddr, Host>,
+    hosts: BTreeMap<IpAddr, HostSizer>,
 }
 
 impl Sizers {
@@ -35,7 +35,7 @@ impl Sizers {
             oldest.and_then(|oldest| self.hosts.remove(&oldest));
         }
         let fresh = &self.fresh;
-        let host = self.hosts.entry(host).or_insert_with(|| Host { sizer: fresh.clone(), used: now });
+        let host = self.hosts.entry(host).or_insert_with(|| HostSizer { sizer: fresh.clone(), used: now });
         host.used = now;
         &mut host.sizer
     }
@@ -46,7 +46,7 @@ impl Sizers {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use thinair_segment::{Loss, SegmentSizer as _, Tssa};
+    use thinair_segment::{LossDetection, SegmentSizer as _, Tssa};
 
     use super::*;
 
@@ -59,7 +59,7 @@ mod tests {
         let mut sizers = Sizers::new(Tssa::default().into());
         let grown = sizers.of(address(0), Instant::ZERO);
         grown.on_acked(64, None, Instant::ZERO);
-        grown.on_lost(Loss::Fast, Instant::ZERO);
+        grown.on_lost(LossDetection::Fast, Instant::ZERO);
         let grown = grown.clone();
         assert_ne!(sizers.of(address(1), Instant::from_millis(1)), &grown);
         for number in 1..HOSTS as u32 {

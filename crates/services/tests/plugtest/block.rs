@@ -1,6 +1,6 @@
 //! TD_COAP_BLOCK_01 to 06.
 
-use super::wire::{Bench, Down, Seen, Up};
+use super::wire::{Down, PlugtestBench, SeenMessage, Up};
 use super::{ACK, CON, Code, Request, code, number};
 
 /// Text of `octets` octets.
@@ -10,7 +10,7 @@ fn text(octets: usize) -> Vec<u8> {
 
 /// Asserts that messages are requests, each followed by its answer, and returns them in pairs.
 #[track_caller]
-fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
+fn exchanges(seen: &[SeenMessage], method: Code) -> Vec<[&SeenMessage; 2]> {
     let pairs: Vec<_> = seen.chunks(2).map(|pair| [&pair[0], &pair[1]]).collect();
     for [asked, answered] in &pairs {
         asked.is(Up, CON, method);
@@ -25,7 +25,7 @@ fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
 
 /// Asserts that Block2 goes from 0 to the end in blocks of this size, requested one by one from the `first` request on.
 #[track_caller]
-fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
+fn downloaded(pairs: &[[&SeenMessage; 2]], first: usize, size: usize, body: &[u8]) {
     let mut octets = Vec::new();
     for (num, [asked, answered]) in (0..).zip(pairs) {
         let more = octets.len() + size < body.len();
@@ -40,7 +40,7 @@ fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
 /// Asserts that Block1 goes from 0 to the end in blocks of this size, and that each is echoed; 2.31, except for the last
 /// one.
 #[track_caller]
-fn uploaded(pairs: &[[&Seen; 2]], size: usize, body: &[u8], answer: Code) {
+fn uploaded(pairs: &[[&SeenMessage; 2]], size: usize, body: &[u8], answer: Code) {
     let mut octets = Vec::new();
     for (num, [asked, answered]) in (0..).zip(pairs) {
         octets.extend_from_slice(&asked.payload);
@@ -53,7 +53,7 @@ fn uploaded(pairs: &[[&Seen; 2]], size: usize, body: &[u8], answer: Code) {
     assert_eq!(octets, body);
 }
 
-fn large(bench: &mut Bench, size: usize, first: usize) {
+fn large(bench: &mut PlugtestBench, size: usize, first: usize) {
     let response = bench.ask(&Request::get("/large"));
     assert!(response.payload.len() > 1_024);
     let seen = bench.all();
@@ -66,19 +66,19 @@ fn large(bench: &mut Bench, size: usize, first: usize) {
 
 #[test]
 fn cb01_get_with_early_negotiation() {
-    large(&mut Bench::with_blocks(64, 1_024), 64, 0);
+    large(&mut PlugtestBench::with_blocks(64, 1_024), 64, 0);
 }
 
 #[test]
 fn cb02_get_with_late_negotiation() {
     // The client states no preference, and continues with the size of the server.
-    large(&mut Bench::with_blocks(1_024, 64), 64, 1);
-    large(&mut Bench::new(), 1_024, 1);
+    large(&mut PlugtestBench::with_blocks(1_024, 64), 64, 1);
+    large(&mut PlugtestBench::new(), 1_024, 1);
 }
 
 #[test]
 fn cb03_put_in_blocks() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(1_500);
     bench.ask(&Request::put("/large-update", body.clone()).format(0));
     let seen = bench.all();
@@ -93,7 +93,7 @@ fn cb03_put_in_blocks() {
 
 #[test]
 fn cb04_post_in_blocks_creates() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(1_280);
     bench.ask(&Request::post("/large-create", body.clone()).format(0));
     let seen = bench.all();
@@ -108,7 +108,7 @@ fn cb04_post_in_blocks_creates() {
 
 #[test]
 fn cb05_post_in_blocks_is_answered_in_blocks() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(640);
     let response = bench.ask(&Request::post("/large-post", body.clone()).format(0));
     assert_eq!((response.code, &*response.payload), (Code::CHANGED, &body.to_ascii_uppercase()[..]));
@@ -129,5 +129,5 @@ fn cb05_post_in_blocks_is_answered_in_blocks() {
 
 #[test]
 fn cb06_get_with_blocks_of_16_octets() {
-    large(&mut Bench::with_blocks(16, 1_024), 16, 0);
+    large(&mut PlugtestBench::with_blocks(16, 1_024), 16, 0);
 }

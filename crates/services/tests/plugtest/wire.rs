@@ -10,8 +10,8 @@ use thinair_coap::{
     BlockSize, CallError, CallId, Code, Config, Endpoint, Event, Gone, Observe, Policy, Received, Request,
     RequestId, Response, Tokens, Type,
 };
-use thinair_services::coap::Peer;
-use thinair_services::coap::server::{Answer, Moment, Site, Statistics, Tests, Watches};
+use thinair_services::coap::CoapPeer;
+use thinair_services::coap::server::{Moment, ResourceAnswer, Resources, ServerStatistics, Tests, Watches};
 use thinair_wire::time::Instant;
 
 /// Delay of a message.
@@ -25,18 +25,18 @@ const START: Instant = Instant::from_millis(1_000_000);
 
 /// Direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum WireDirection {
     /// To the server.
     Up,
     /// To the client.
     Down,
 }
-pub(crate) use Way::{Down, Up};
+pub(crate) use WireDirection::{Down, Up};
 
 /// A message on the wire.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) way: Way,
+pub(crate) struct SeenMessage {
+    pub(crate) way: WireDirection,
     /// Time since the start.
     pub(crate) at: Duration,
     pub(crate) lost: bool,
@@ -48,8 +48,8 @@ pub(crate) struct Seen {
     pub(crate) payload: Vec<u8>,
 }
 
-impl Seen {
-    fn of(way: Way, at: Duration, lost: bool, octets: &[u8]) -> Self {
+impl SeenMessage {
+    fn of(way: WireDirection, at: Duration, lost: bool, octets: &[u8]) -> Self {
         let message = Message::read(octets).unwrap();
         Self {
             way,
@@ -66,7 +66,7 @@ impl Seen {
 
     /// Asserts direction, Type and Code.
     #[track_caller]
-    pub(crate) fn is(&self, way: Way, kind: Type, code: Code) -> &Self {
+    pub(crate) fn is(&self, way: WireDirection, kind: Type, code: Code) -> &Self {
         assert_eq!((self.way, self.kind, self.code), (way, kind, code), "{self:?}");
         self
     }
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for SeenMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = if self.way == Up { "->" } else { "<-" };
         write!(
@@ -119,46 +119,46 @@ impl fmt::Debug for Seen {
 
 /// Events of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ClientEvent {
     Response(CallId, Received<'static>),
     Notification(CallId, Received<'static>),
     Failed(CallId, CallError),
 }
 
-pub(crate) struct Bench {
+pub(crate) struct PlugtestBench {
     pub(crate) now: Instant,
-    pub(crate) client: Endpoint<Peer>,
-    server: Endpoint<Peer>,
-    site: Site,
+    pub(crate) client: Endpoint<CoapPeer>,
+    server: Endpoint<CoapPeer>,
+    site: Resources,
     watches: Watches,
-    statistics: Statistics,
+    statistics: ServerStatistics,
     /// Delayed responses.
     due: BTreeMap<(Instant, usize), (RequestId, Response<'static>)>,
     tick: Instant,
     /// Messages under way.
-    under_way: BTreeMap<(Instant, usize), (Way, Vec<u8>)>,
+    under_way: BTreeMap<(Instant, usize), (WireDirection, Vec<u8>)>,
     /// Every message so far.
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<SeenMessage>,
     /// Numbers of messages that are lost, counted from 0 over both directions.
     pub(crate) lose: Vec<usize>,
     /// True if nothing reaches the client any more.
     pub(crate) client_off: bool,
-    pub(crate) told: Vec<Told>,
+    pub(crate) client_events: Vec<ClientEvent>,
     /// Reasons for the removal of observers.
     pub(crate) gone: Vec<Gone>,
     /// Number of requests that the server has processed.
     pub(crate) handled: usize,
 }
 
-const fn peer(port: u16) -> Peer {
-    Peer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
+const fn peer(port: u16) -> CoapPeer {
+    CoapPeer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
 }
 
 /// Identity of the server for its client, and vice versa.
-pub(crate) const SERVER: Peer = peer(5683);
-const CLIENT: Peer = peer(40_000);
+pub(crate) const SERVER: CoapPeer = peer(5683);
+const CLIENT: CoapPeer = peer(40_000);
 
-impl Bench {
+impl PlugtestBench {
     pub(crate) fn new() -> Self {
         Self::with_blocks(1024, 1024)
     }
@@ -169,7 +169,7 @@ impl Bench {
             policy: Policy { block_size: BlockSize::at_most(octets), tokens, ..Policy::default() },
             ..Config::default()
         };
-        let mut site = Site::new();
+        let mut site = Resources::new();
         site.add(Tests::new());
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         let next = move || {
@@ -184,14 +184,14 @@ impl Bench {
             server: Endpoint::new(config(server, Tokens::Counting), next),
             site,
             watches: Watches::default(),
-            statistics: Statistics::default(),
+            statistics: ServerStatistics::default(),
             due: BTreeMap::new(),
             tick: START + TICK,
             under_way: BTreeMap::new(),
             seen: Vec::new(),
             lose: Vec::new(),
             client_off: false,
-            told: Vec::new(),
+            client_events: Vec::new(),
             gone: Vec::new(),
             handled: 0,
         }
@@ -210,24 +210,24 @@ impl Bench {
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Received<'static> {
         let call = self.request(request);
         self.run(10_000);
-        let mut told = self.told.iter();
-        match told
-            .find(|told| matches!(told, Told::Response(other, _) | Told::Failed(other, _) if *other == call))
+        let mut events = self.client_events.iter();
+        match events
+            .find(|event| matches!(event, ClientEvent::Response(other, _) | ClientEvent::Failed(other, _) if *other == call))
         {
-            Some(Told::Response(_, message)) => message.clone(),
+            Some(ClientEvent::Response(_, message)) => message.clone(),
             other => panic!("{other:?}\n{:#?}", self.seen),
         }
     }
 
     /// Returns the messages since the previous call, which must be `N`.
     #[track_caller]
-    pub(crate) fn take<const N: usize>(&mut self) -> [Seen; N] {
+    pub(crate) fn take<const N: usize>(&mut self) -> [SeenMessage; N] {
         let seen = std::mem::take(&mut self.seen);
-        seen.try_into().unwrap_or_else(|seen: Vec<Seen>| panic!("{} messages: {seen:#?}", seen.len()))
+        seen.try_into().unwrap_or_else(|seen: Vec<SeenMessage>| panic!("{} messages: {seen:#?}", seen.len()))
     }
 
     /// Returns the messages since the previous call.
-    pub(crate) fn all(&mut self) -> Vec<Seen> {
+    pub(crate) fn all(&mut self) -> Vec<SeenMessage> {
         std::mem::take(&mut self.seen)
     }
 
@@ -265,7 +265,7 @@ impl Bench {
                 }
                 Down => {
                     let event = self.client.handle_datagram(self.now, SERVER, &octets).map(Event::into_owned);
-                    event.into_iter().for_each(|event| self.tell(event));
+                    event.into_iter().for_each(|event| self.record(event));
                 }
             }
         }
@@ -280,7 +280,7 @@ impl Bench {
             self.look();
         }
         while let Some(event) = self.client.poll_event() {
-            self.tell(event);
+            self.record(event);
         }
         while let Some(event) = self.server.poll_event() {
             self.serve(event);
@@ -292,18 +292,22 @@ impl Bench {
         self.watches.look(at, &mut self.server, &mut self.site, &mut self.statistics);
     }
 
-    fn tell(&mut self, event: Event<'static, Peer>) {
+    fn record(&mut self, event: Event<'static, CoapPeer>) {
         match event {
-            Event::Response { call, message } => self.told.push(Told::Response(call, message)),
-            Event::Notification { call, message } => self.told.push(Told::Notification(call, message)),
-            Event::Failed { call, error } => self.told.push(Told::Failed(call, error)),
+            Event::Response { call, message } => {
+                self.client_events.push(ClientEvent::Response(call, message))
+            }
+            Event::Notification { call, message } => {
+                self.client_events.push(ClientEvent::Notification(call, message))
+            }
+            Event::Failed { call, error } => self.client_events.push(ClientEvent::Failed(call, error)),
             Event::Progress { .. } => {}
             other => panic!("{other:?}"),
         }
     }
 
     /// Processes an event as the server's event loop does.
-    fn serve(&mut self, event: Event<'static, Peer>) {
+    fn serve(&mut self, event: Event<'static, CoapPeer>) {
         let at = self.moment();
         let (id, observe, message) = match event {
             Event::Request { id, observe, message, .. } => (id, observe, message),
@@ -321,20 +325,20 @@ impl Bench {
         };
         let (resource, answer) = self.site.handle(at, &message);
         match answer {
-            Answer::Now(response) => {
+            ResourceAnswer::Now(response) => {
                 if let Some(state) = state {
                     self.watches.register(at, &mut self.server, id, &message, state, &response);
                 }
                 self.server.respond(at.now, id, &response).unwrap();
             }
-            Answer::After(delay, response) => {
+            ResourceAnswer::After(delay, response) => {
                 self.due.insert((at.now + delay, self.handled), (id, response));
             }
-            Answer::End(response, last) => {
+            ResourceAnswer::End(response, last) => {
                 self.server.respond(at.now, id, &response).unwrap();
                 self.watches.end(at, &mut self.server, &message, &last);
             }
-            Answer::Forget(response) => {
+            ResourceAnswer::Forget(response) => {
                 self.server.respond(at.now, id, &response).unwrap();
                 self.watches.forget(&mut self.server, resource.unwrap());
             }
@@ -355,10 +359,10 @@ impl Bench {
         }
     }
 
-    fn put(&mut self, way: Way, octets: &[u8]) {
+    fn put(&mut self, way: WireDirection, octets: &[u8]) {
         let number = self.seen.len();
         let lost = self.lose.contains(&number) || self.client_off && way == Down;
-        self.seen.push(Seen::of(way, self.now.since(START), lost, octets));
+        self.seen.push(SeenMessage::of(way, self.now.since(START), lost, octets));
         if !lost {
             // Messages of equal time keep their order.
             let order = self.under_way.last_key_value().map_or(0, |((_, order), _)| order + 1);

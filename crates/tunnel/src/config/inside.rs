@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use thinair_segment::{Network, Sizer};
+use thinair_segment::{NetworkProperties, Sizer};
 
 use super::setting::ConfigError;
 use super::settings::Settings;
@@ -57,8 +57,8 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
 fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     let section = settings.section("segments");
     let sizer = section.read("sizer", |text| text.parse::<Sizer>().map_err(|why| format!("is {why}")))?;
-    let usual = Network::default();
-    let network = Network {
+    let usual = NetworkProperties::default();
+    let network = NetworkProperties {
         frame: section.read("frame", words::number(16..=2_048))?.unwrap_or(usual.frame),
         headers: section.read("headers", words::number(0..=200))?.unwrap_or(usual.headers),
         least: section.read("least", words::number(1..=u16::MAX))?.unwrap_or(usual.least),
@@ -83,7 +83,7 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
             setting.error("needs IP packets on the interface, not Ethernet frames; remove it, or `tap`")
         );
     }
-    Ok(sizer.map(|sizer| network.tell(&sizer)))
+    Ok(sizer.map(|sizer| network.configure(&sizer)))
 }
 
 pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {

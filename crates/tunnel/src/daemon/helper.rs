@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use thinair_os::helper::{self, Line};
+use thinair_os::helper::{self, HelperSocket};
 use thinair_os::{Error, Namespace, Serial, privileges};
 use zeroize::Zeroizing;
 
@@ -175,7 +175,7 @@ impl Helper {
 
     /// The socket, to be waited for.
     pub(super) fn as_fd(&mut self) -> Option<BorrowedFd<'_>> {
-        let line: &Line = self.process.line().ok()?;
+        let line: &HelperSocket = self.process.line().ok()?;
         Some(line.as_fd())
     }
 
@@ -221,7 +221,7 @@ fn refused(text: &str, is_permission: bool) -> Error {
 
 /// Serves the daemon until it is gone.
 fn serve(
-    mut line: Line,
+    mut line: HelperSocket,
     inside: Inside,
     carrier: Carrier,
     folder: Option<PathBuf>,
@@ -282,7 +282,7 @@ fn no_file() -> String {
 }
 
 /// Does in a thread of its own what may wait for the network.
-fn answer_later(line: &Line, work: impl FnOnce() -> Late + Send + 'static) {
+fn answer_later(line: &HelperSocket, work: impl FnOnce() -> Late + Send + 'static) {
     let Ok(line) = line.try_clone() else { return };
     std::thread::spawn(move || {
         let mut message = Zeroizing::new(serde_json::to_vec(&Reply::Late(work())).unwrap_or_default());

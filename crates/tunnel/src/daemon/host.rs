@@ -279,7 +279,7 @@ pub(super) fn remove_stale_rules() -> Result<usize, Error> {
         .collect();
     let stale: Vec<_> = rules.into_iter().filter(|rule| stale.contains(&rule.priority)).collect();
     let count = stale.len();
-    stale.into_iter().try_for_each(rule::Found::remove)?;
+    stale.into_iter().try_for_each(rule::InstalledRule::remove)?;
     Ok(count)
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use thinair_os::{Error, Interface, Limits, Namespace, Tun, TunKind, clock};
+use thinair_os::{Error, HostLimits, Interface, Namespace, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
@@ -36,7 +36,7 @@ pub(super) struct Inside {
 struct Controlled {
     segments: Segments,
     /// Nothing where it failed once.
-    limits: Option<Limits>,
+    limits: Option<HostLimits>,
 }
 
 /// What came of reading.

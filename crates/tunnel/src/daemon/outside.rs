@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::Error;
-use thinair_os::udp::Memory;
-use thinair_os::udp::errors::Report;
+use thinair_os::udp::SocketMemory;
+use thinair_os::udp::errors::ErrorReport;
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
@@ -177,7 +177,7 @@ impl Outside {
     }
 
     /// The next error of a datagram that was sent before.
-    pub(super) fn next_report(&mut self) -> Option<Report> {
+    pub(super) fn next_report(&mut self) -> Option<ErrorReport> {
         match self {
             Self::Udp(socket) => socket.next_report(),
             Self::Serial(_) | Self::File(_) => None,
@@ -185,7 +185,7 @@ impl Outside {
     }
 
     /// Buffers of a socket.
-    pub(super) fn memory(&self) -> Option<Memory> {
+    pub(super) fn memory(&self) -> Option<SocketMemory> {
         match self {
             Self::Udp(socket) => socket.memory(),
             Self::Serial(_) | Self::File(_) => None,

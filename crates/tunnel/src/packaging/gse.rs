@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use thinair_ule::gse::{
-    Accept, BbHeader, DataField, Filled, Label, Put, ReUse, Receiver as Fragments, Sending, Slot,
+    Accept, BbHeader, DataField, Filled, GseReceiver as Fragments, GseSlot, Label, Put, ReUse, Sending,
 };
-use thinair_ule::{Bridged, Content, Npa, Type};
+use thinair_ule::{Bridged, Npa, SnduContent, Type};
 use thinair_wire::time::Instant;
 
 use super::addresses::{self, Addresses};
@@ -202,7 +202,7 @@ impl GseReceiver {
     pub(super) fn new(own: Option<Npa>, others: &Others, largest_unit: usize) -> Self {
         let accept = own.map_or(Accept::Every, |npa| Accept::One(Label::Six(npa)));
         let fragments = || {
-            let slots = [(); SLOTS].map(|()| Slot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
+            let slots = [(); SLOTS].map(|()| GseSlot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
             Fragments::with(accept, slots)
         };
         let (sites, own_site) = match others {
@@ -263,7 +263,7 @@ impl GseReceiver {
             let whose = Whose { from: *from, to, largest_unit: self.largest_unit };
             let mut deliver = |content| whose.deliver(&mut self.counters, unit(content), sink);
             match chain.content {
-                Content::PduConcat(concat) => {
+                SnduContent::PduConcat(concat) => {
                     concat.contents().for_each(|chain| deliver(chain.ok().map(|chain| chain.content)));
                 }
                 content => deliver(Some(content)),
@@ -290,11 +290,11 @@ fn stream(
 }
 
 /// Returns the unit in a content, if it is one.
-fn unit(content: Option<Content<'_>>) -> Option<(Protocol, &[u8])> {
+fn unit(content: Option<SnduContent<'_>>) -> Option<(Protocol, &[u8])> {
     match content? {
-        Content::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
-        Content::Bridged(frame) => Some((Protocol::Bridged, frame.octets())),
-        Content::TsConcat(_) | Content::PduConcat(_) | Content::Test(_) => None,
+        SnduContent::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
+        SnduContent::Bridged(frame) => Some((Protocol::Bridged, frame.octets())),
+        SnduContent::TsConcat(_) | SnduContent::PduConcat(_) | SnduContent::Test(_) => None,
     }
 }
 

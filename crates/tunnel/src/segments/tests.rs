@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use thinair_segment::{Fixed, Network, Tssa};
+use thinair_segment::{Fixed, NetworkProperties, Tssa};
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn what_is_sent_again_was_lost_and_what_is_acknowledged_has_arrived() {
         segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(64), 0));
     }
     segments.sent(now, &packet(HERE, THERE, start.wrapping_add(64), 1, 64));
-    expected.on_lost(Loss::Fast, now);
+    expected.on_lost(LossDetection::Fast, now);
     assert_eq!(segments.hosts[0].sizer, expected);
     segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(192), 0));
     expected.on_acked(64, None, now);
@@ -127,7 +127,7 @@ proptest! {
     fn any_packets_leave_it_bounded(
         packets in prop::collection::vec((any::<bool>(), any::<[u8; 2]>(), any::<u32>(), any::<u32>(), 0_usize..100, 0_usize..200), 0..300),
     ) {
-        let sizer = Network::default().tell(&"adaptive".parse().unwrap());
+        let sizer = NetworkProperties::default().configure(&"adaptive".parse().unwrap());
         let mut segments = segments(sizer);
         for (number, (sends, host, sequence, acknowledgment, payload, cut)) in packets.into_iter().enumerate() {
             let now = Instant::from_millis(number as u64);

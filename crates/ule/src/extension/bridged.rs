@@ -8,7 +8,7 @@ use super::ExtensionError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bridged<'p> {
     octets: &'p [u8],
-    header: Header,
+    header: BridgedHeader,
 }
 
 /// Field after the addresses of a frame.
@@ -21,14 +21,14 @@ pub enum EtherTypeOrLength {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
+struct BridgedHeader {
     destination: [u8; 6],
     source: [u8; 6],
     ether_type_or_length: u16,
 }
 
 /// MAC Destination Address, MAC Source Address, EtherType/LLC-Length. RFC 4326, section 5.2.
-fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut Header) -> Step {
+fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut BridgedHeader) -> Step {
     c.octets("MAC Destination Address", &mut header.destination)?;
     c.octets("MAC Source Address", &mut header.source)?;
     c.uint("EtherType/LLC-Length", 16, &mut header.ether_type_or_length)
@@ -40,7 +40,7 @@ impl<'p> Bridged<'p> {
 
     /// Reads a frame without its FCS.
     pub fn read(octets: &'p [u8]) -> Result<Self, ExtensionError> {
-        let mut fields = Header::default();
+        let mut fields = BridgedHeader::default();
         let mut reader = Reader::contiguous(octets);
         header(&mut reader, &mut fields)?;
         let frame = Self { octets, header: fields };

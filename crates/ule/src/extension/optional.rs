@@ -4,7 +4,7 @@
 use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
 
 use super::ExtensionError;
-use crate::type_field::{HLen, Kind, Type};
+use crate::type_field::{HLen, Type, TypeKind};
 
 /// H-Types. In the registry, 0x100 is added to them.
 const EXTENSION_PADDING: u8 = 0x00;
@@ -121,7 +121,7 @@ impl<'p> OptionalHeaders<'p> {
     /// Reads the next header; `None` if an Optional Extension Header does not follow.
     #[inline]
     pub fn read(&mut self) -> Result<Option<OptionalHeader>, ExtensionError> {
-        let Kind::Optional { h_len, h_type } = self.next.kind() else { return Ok(None) };
+        let TypeKind::Optional { h_len, h_type } = self.next.kind() else { return Ok(None) };
         let mut header = OptionalHeader { h_len, h_type, body: [0; HLen::MAX.body()] };
         let mut reader = Reader::contiguous(self.octets);
         header.code(&mut reader, &mut self.next)?;

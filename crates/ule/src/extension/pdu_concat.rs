@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
-use super::{Chain, Content, ExtensionError};
+use super::{ExtensionChain, ExtensionError, SnduContent};
 use crate::type_field::Type;
 
 /// Concatenated PDUs with consistent lengths.
@@ -70,10 +70,10 @@ impl<'p> PduConcat<'p> {
     }
 
     /// Iterates over the content of the PDUs. There is no PDU-Concat among them.
-    pub fn contents(&self) -> impl Iterator<Item = Result<Chain<'p>, ExtensionError>> {
+    pub fn contents(&self) -> impl Iterator<Item = Result<ExtensionChain<'p>, ExtensionError>> {
         let type_field = self.type_field;
-        self.pdus().map(move |pdu| match Chain::read(type_field, pdu)? {
-            Chain { content: Content::PduConcat(_), .. } => Err(ExtensionError::NestedConcat),
+        self.pdus().map(move |pdu| match ExtensionChain::read(type_field, pdu)? {
+            ExtensionChain { content: SnduContent::PduConcat(_), .. } => Err(ExtensionError::NestedConcat),
             chain => Ok(chain),
         })
     }
@@ -115,7 +115,8 @@ mod tests {
         assert!(concat.pdus().eq([&b"one"[..], b"two", b"", b"three"]));
         let contents = concat.contents().map(|chain| chain.unwrap().content);
         assert!(
-            contents.eq([&b"one"[..], b"two", b"", b"three"].map(|pdu| Content::Pdu(EtherType::ROHC, pdu)))
+            contents
+                .eq([&b"one"[..], b"two", b"", b"three"].map(|pdu| SnduContent::Pdu(EtherType::ROHC, pdu)))
         );
         for len in 0..octets.len() {
             let whole = [2, 7, 12, 14].contains(&len);
@@ -142,7 +143,10 @@ mod tests {
     fn each_pdu_may_begin_with_an_extension_header() {
         let concat = PduConcat::read(b"\x01\x00\x00\x04\x22\xf1ab\x00\x03\x08\x00c").unwrap();
         let contents: Vec<_> = concat.contents().map(|chain| chain.unwrap().content).collect();
-        assert_eq!(contents, [Content::Pdu(EtherType::ROHC, b"ab"), Content::Pdu(EtherType::IPV4, b"c")]);
+        assert_eq!(
+            contents,
+            [SnduContent::Pdu(EtherType::ROHC, b"ab"), SnduContent::Pdu(EtherType::IPV4, b"c")]
+        );
     }
 
     #[test]

@@ -37,10 +37,10 @@ pub enum BadBbHeader {
 impl fmt::Display for BadBbHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated => write!(f, "a BBHEADER has {} octets", BbHeader::OCTETS),
+            Self::Truncated => write!(f, "a BBHEADER needs {} octets", BbHeader::OCTETS),
             Self::Crc => f.write_str("the CRC-8 of the BBHEADER is wrong"),
-            Self::Stream(bits) => write!(f, "TS/GS {bits:#04b} is no Generic Continuous Stream"),
-            Self::DataFieldLength(bits) => write!(f, "a data field of {bits} bits"),
+            Self::Stream(bits) => write!(f, "TS/GS {bits:#04b} is not a Generic Continuous Stream"),
+            Self::DataFieldLength(bits) => write!(f, "invalid data field length: {bits} bits"),
         }
     }
 }
@@ -48,7 +48,7 @@ impl fmt::Display for BadBbHeader {
 impl core::error::Error for BadBbHeader {}
 
 #[derive(Default)]
-struct Fields {
+struct BbHeaderFields {
     stream: u8,
     is_single: bool,
     is_constant: bool,
@@ -63,7 +63,7 @@ struct Fields {
     crc: u8,
 }
 
-impl Fields {
+impl BbHeaderFields {
     fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("TS/GS", 2, &mut self.stream)?;
         c.flag("SIS/MIS", &mut self.is_single)?;
@@ -103,14 +103,14 @@ impl BbHeader {
 
     /// Returns the encoded header.
     pub fn write(&self) -> [u8; Self::OCTETS] {
-        let mut fields = Fields {
+        let mut fields = BbHeaderFields {
             stream: GENERIC_CONTINUOUS,
             is_single: self.isi.is_none(),
             is_constant: self.is_constant,
             roll_off: self.roll_off & 0b11,
             isi: self.isi.unwrap_or(0),
             dfl: self.data_field * 8,
-            ..Fields::default()
+            ..BbHeaderFields::default()
         };
         let mut out = [0; Self::OCTETS];
         // No value is rejected, and there is room. The CRC is filled in afterwards.
@@ -128,7 +128,7 @@ impl BbHeader {
         if crc8(octets) != 0 {
             return Err(BadBbHeader::Crc);
         }
-        let mut fields = Fields::default();
+        let mut fields = BbHeaderFields::default();
         fields.code(&mut Reader::contiguous(octets)).map_err(|_| BadBbHeader::Truncated)?;
         if fields.stream != GENERIC_CONTINUOUS {
             return Err(BadBbHeader::Stream(fields.stream));
@@ -138,7 +138,7 @@ impl BbHeader {
             return Err(BadBbHeader::DataFieldLength(fields.dfl));
         }
         let isi = (!fields.is_single).then_some(fields.isi);
-        let Fields { is_constant, roll_off, .. } = fields;
+        let BbHeaderFields { is_constant, roll_off, .. } = fields;
         Ok(Self { isi, is_constant, roll_off, data_field })
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_of_gse_is_told() {
+    fn what_is_no_header_of_gse_is_reported() {
         let octets = MODULATORS[0].0;
         for bit in 0..80 {
             let mut damaged = octets;

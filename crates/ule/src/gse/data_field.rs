@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::header::{FIXED, Header, MAX_LENGTH, SentLabel};
+use super::header::{FIXED, GseHeader, MAX_LENGTH, SentLabel};
 use super::label::Label;
 use crate::crc::Crc32;
 use crate::type_field::Type;
@@ -22,11 +22,11 @@ pub struct Sending<'p> {
     type_field: Type,
     octets: &'p [u8],
     frag_id: u8,
-    progress: Progress,
+    progress: SendingState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Progress {
+enum SendingState {
     Nothing,
     /// Number of octets sent, with their CRC-32.
     Fragments(usize, Crc32),
@@ -35,26 +35,31 @@ enum Progress {
 
 /// Error: PDU too long; its octets, with Extension Headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong(pub usize);
+pub struct PduTooLong(pub usize);
 
-impl fmt::Display for TooLong {
+impl fmt::Display for PduTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a PDU of {} octets, but GSE takes {}", self.0, Sending::MAX)
+        write!(f, "a PDU of {} octets exceeds the maximum of {}", self.0, Sending::MAX)
     }
 }
 
-impl core::error::Error for TooLong {}
+impl core::error::Error for PduTooLong {}
 
 impl<'p> Sending<'p> {
     /// Length of the longest PDU, Extension Headers included, with any label, in octets.
     pub const MAX: usize = 0xFFFF - TYPE - 6;
 
     /// Creates a PDU that begins with the Extension Headers that `type_field` announces. `frag_id` is for fragments.
-    pub const fn new(label: Label, type_field: Type, octets: &'p [u8], frag_id: u8) -> Result<Self, TooLong> {
+    pub const fn new(
+        label: Label,
+        type_field: Type,
+        octets: &'p [u8],
+        frag_id: u8,
+    ) -> Result<Self, PduTooLong> {
         if octets.len() > Self::MAX {
-            return Err(TooLong(octets.len()));
+            return Err(PduTooLong(octets.len()));
         }
-        Ok(Self { label, type_field, octets, frag_id, progress: Progress::Nothing })
+        Ok(Self { label, type_field, octets, frag_id, progress: SendingState::Nothing })
     }
 
     /// Returns the Frag_ID of its fragments.
@@ -64,7 +69,7 @@ impl<'p> Sending<'p> {
 
     /// True if it was completely put into data fields.
     pub const fn is_complete(&self) -> bool {
-        matches!(self.progress, Progress::Complete)
+        matches!(self.progress, SendingState::Complete)
     }
 }
 
@@ -160,9 +165,9 @@ impl<'b> DataField<'b> {
     /// Puts in as much of a PDU as there is room for: all, or a fragment with at least one octet of it.
     pub fn put(&mut self, sending: &mut Sending<'_>) -> Put {
         match sending.progress {
-            Progress::Complete => Put::Complete,
-            Progress::Nothing => self.begin(sending),
-            Progress::Fragments(sent, crc) => self.go_on(sending, sent, crc),
+            SendingState::Complete => Put::Complete,
+            SendingState::Nothing => self.begin(sending),
+            SendingState::Fragments(sent, crc) => self.go_on(sending, sent, crc),
         }
     }
 
@@ -170,21 +175,21 @@ impl<'b> DataField<'b> {
         let Sending { label, type_field, octets, frag_id, .. } = *sending;
         let is_last = self.re_use == ReUse::Allowed && self.last_label == Some(label);
         let sent_label = if is_last { SentLabel::ReUsed } else { SentLabel::Full(label) };
-        let whole = Header::Whole { label: sent_label, type_field };
+        let whole = GseHeader::Whole { label: sent_label, type_field };
         if whole.octets() + octets.len() <= self.largest() {
-            sending.progress = Progress::Complete;
+            sending.progress = SendingState::Complete;
             self.write(whole, octets, &[]);
             self.note(label);
             return Put::Complete;
         }
         let total_length = TYPE + sent_label.octets() + octets.len();
         let Ok(total_length) = u16::try_from(total_length) else { return Put::NoRoom };
-        let first = Header::First { frag_id, total_length, label: sent_label, type_field };
+        let first = GseHeader::First { frag_id, total_length, label: sent_label, type_field };
         // At least one octet remains for the fragment with the CRC-32: some receivers reject it without.
         let len = self.largest().saturating_sub(first.octets()).min(octets.len().saturating_sub(1));
         let Some((data, _)) = octets.split_at_checked(len).filter(|_| len > 0) else { return Put::NoRoom };
         let crc = Crc32::START.then(first.covered().octets()).then(data);
-        sending.progress = Progress::Fragments(len, crc);
+        sending.progress = SendingState::Fragments(len, crc);
         self.write(first, data, &[]);
         self.note(label);
         Put::Partly
@@ -193,17 +198,17 @@ impl<'b> DataField<'b> {
     fn go_on(&mut self, sending: &mut Sending<'_>, sent: usize, crc: Crc32) -> Put {
         let frag_id = sending.frag_id;
         let rest = sending.octets.get(sent..).unwrap_or_default();
-        let last = Header::Last { frag_id };
+        let last = GseHeader::Last { frag_id };
         // The CRC-32 is not divided.
         if last.octets() + rest.len() + CRC <= self.largest() {
-            sending.progress = Progress::Complete;
+            sending.progress = SendingState::Complete;
             self.write(last, rest, &crc.then(rest).value().to_be_bytes());
             return Put::Complete;
         }
-        let middle = Header::Middle { frag_id };
+        let middle = GseHeader::Middle { frag_id };
         let len = self.largest().saturating_sub(middle.octets()).min(rest.len().saturating_sub(1));
         let Some((data, _)) = rest.split_at_checked(len).filter(|_| len > 0) else { return Put::NoRoom };
-        sending.progress = Progress::Fragments(sent + len, crc.then(data));
+        sending.progress = SendingState::Fragments(sent + len, crc.then(data));
         self.write(middle, data, &[]);
         Put::Partly
     }
@@ -218,7 +223,7 @@ impl<'b> DataField<'b> {
     }
 
     /// Writes a packet for which there is room.
-    fn write(&mut self, header: Header, data: &[u8], crc: &[u8]) {
+    fn write(&mut self, header: GseHeader, data: &[u8], crc: &[u8]) {
         let free = self.out.get_mut(self.len..).unwrap_or_default();
         let Some(mut end) = header.write(data.len() + crc.len(), free) else { return };
         for part in [data, crc] {
@@ -290,7 +295,7 @@ mod tests {
                 let put = field.put(&mut sending);
                 let room = field.room();
                 let len = field.finish();
-                let (_, rest) = Header::read(&out[..len]).unwrap_or((Header::Last { frag_id: 0 }, &[]));
+                let (_, rest) = GseHeader::read(&out[..len]).unwrap_or((GseHeader::Last { frag_id: 0 }, &[]));
                 data += rest.len();
                 match put {
                     // A first fragment needs 14 octets, and the last one 8.

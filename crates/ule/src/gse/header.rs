@@ -36,7 +36,7 @@ impl SentLabel {
 
 /// Kind of GSE Packet, by S and E, with its header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Header {
+pub(super) enum GseHeader {
     Whole { label: SentLabel, type_field: Type },
     First { frag_id: u8, total_length: u16, label: SentLabel, type_field: Type },
     Middle { frag_id: u8 },
@@ -45,7 +45,7 @@ pub(super) enum Header {
 
 /// Header fields as encoded. Those that are not sent have no meaning.
 #[derive(Clone, Copy, Default)]
-struct Fields {
+struct GseHeaderFields {
     start: bool,
     end: bool,
     label_type: u8,
@@ -62,7 +62,7 @@ const THREE: u8 = 0b01;
 const BROADCAST: u8 = 0b10;
 const RE_USE: u8 = 0b11;
 
-impl Fields {
+impl GseHeaderFields {
     fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let start = c.flag("S", &mut self.start)?;
         let end = c.flag("E", &mut self.end)?;
@@ -105,7 +105,7 @@ impl Fields {
     }
 }
 
-impl Header {
+impl GseHeader {
     /// Returns the length of the header in octets, the first two included.
     pub(super) const fn octets(self) -> usize {
         match self {
@@ -119,7 +119,7 @@ impl Header {
     /// is no room. The packet must not exceed the maximum of GSE_Length.
     pub(super) fn write(self, data: usize, out: &mut [u8]) -> Option<usize> {
         let length = u16::try_from(self.octets() - FIXED + data).ok()?;
-        let mut fields = Fields { length, ..Fields::default() };
+        let mut fields = GseHeaderFields { length, ..GseHeaderFields::default() };
         match self {
             Self::Whole { label, type_field } => {
                 (fields.start, fields.end, fields.type_field) = (true, true, type_field.value());
@@ -144,7 +144,7 @@ impl Header {
     /// Reads the header of a packet, and returns it with the octets after it; `None` if the packet ends within the
     /// header.
     pub(super) fn read(packet: &[u8]) -> Option<(Self, &[u8])> {
-        let mut fields = Fields::default();
+        let mut fields = GseHeaderFields::default();
         let mut reader = Reader::contiguous(packet);
         fields.code(&mut reader).ok()?;
         let (frag_id, type_field) = (fields.frag_id, Type::new(fields.type_field));
@@ -168,7 +168,7 @@ impl Header {
     }
 }
 
-/// Octets that the CRC-32 covers: see [`Header::covered`].
+/// Octets that the CRC-32 covers: see [`GseHeader::covered`].
 pub(super) struct Covered {
     octets: [u8; LONGEST],
     end: usize,
@@ -193,13 +193,13 @@ mod tests {
 
     const TYPE: Type = Type::new(0x22F1);
 
-    fn written(header: Header, data: usize) -> std::vec::Vec<u8> {
+    fn written(header: GseHeader, data: usize) -> std::vec::Vec<u8> {
         let mut out = [0; LONGEST];
         let end = header.write(data, &mut out).unwrap();
         assert_eq!(end, header.octets());
-        assert_eq!(Header::read(&out[..end]), Some((header, &[][..])));
+        assert_eq!(GseHeader::read(&out[..end]), Some((header, &[][..])));
         for len in 0..end {
-            assert_eq!(Header::read(&out[..len]), None);
+            assert_eq!(GseHeader::read(&out[..len]), None);
             assert_eq!(header.write(data, &mut [0; LONGEST][..len]), None);
         }
         out[..end].to_vec()
@@ -210,17 +210,17 @@ mod tests {
         let six = SentLabel::Full(Label::Six(Npa::new([0, 1, 2, 3, 4, 5]).unwrap()));
         let three = SentLabel::Full(Label::Three([9, 8, 7]));
         let broadcast = SentLabel::Full(Label::Broadcast);
-        let whole = |label| Header::Whole { label, type_field: TYPE };
+        let whole = |label| GseHeader::Whole { label, type_field: TYPE };
         assert_eq!(written(whole(six), 5), [0xC0, 13, 0x22, 0xF1, 0, 1, 2, 3, 4, 5]);
         assert_eq!(written(whole(three), 5), [0xD0, 10, 0x22, 0xF1, 9, 8, 7]);
         assert_eq!(written(whole(broadcast), 0xFFD), [0xEF, 0xFF, 0x22, 0xF1]);
         assert_eq!(written(whole(SentLabel::ReUsed), 5), [0xF0, 7, 0x22, 0xF1]);
         assert_eq!(written(whole(SentLabel::Zero), 0), [0xC0, 8, 0x22, 0xF1, 0, 0, 0, 0, 0, 0]);
-        let first = Header::First { frag_id: 0xAB, total_length: 0x1234, label: three, type_field: TYPE };
+        let first = GseHeader::First { frag_id: 0xAB, total_length: 0x1234, label: three, type_field: TYPE };
         assert_eq!(written(first, 1), [0x90, 9, 0xAB, 0x12, 0x34, 0x22, 0xF1, 9, 8, 7]);
         assert_eq!(first.covered().octets(), [0x12, 0x34, 0x22, 0xF1, 9, 8, 7]);
-        assert_eq!(written(Header::Middle { frag_id: 1 }, 256), [0x31, 1, 1]);
-        assert_eq!(written(Header::Last { frag_id: 1 }, 4), [0x70, 5, 1]);
+        assert_eq!(written(GseHeader::Middle { frag_id: 1 }, 256), [0x31, 1, 1]);
+        assert_eq!(written(GseHeader::Last { frag_id: 1 }, 4), [0x70, 5, 1]);
     }
 
     /// Header of a packet that a modulator sent, from the tests of the receiver dvb-gse 0.10.
@@ -228,7 +228,7 @@ mod tests {
     fn a_header_of_a_modulator_is_read() {
         let packet = [0xC0, 0x5C, 0x08, 0x00, 0x02, 0x00, 0x48, 0x55, 0x4C, 0x4B, 0x45];
         let label = SentLabel::Full(Label::Six(Npa::new([0x02, 0x00, 0x48, 0x55, 0x4C, 0x4B]).unwrap()));
-        let header = Header::Whole { label, type_field: EtherType::IPV4.into() };
-        assert_eq!(Header::read(&packet), Some((header, &[0x45][..])));
+        let header = GseHeader::Whole { label, type_field: EtherType::IPV4.into() };
+        assert_eq!(GseHeader::read(&packet), Some((header, &[0x45][..])));
     }
 }

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use std::vec::Vec;
 
-use super::{Accept, DataField, Label, Packets, Put, ReUse, Receiver, Sending, Slot};
+use super::{Accept, DataField, GsePackets, GseReceiver, GseSlot, Label, Put, ReUse, Sending};
 use crate::npa::Npa;
 use crate::type_field::Type;
 
-type Sent = (Label, Type, Vec<u8>);
+type SentPdu = (Label, Type, Vec<u8>);
 
 fn label() -> impl Strategy<Value = Label> {
     prop_oneof![
@@ -19,7 +19,7 @@ fn label() -> impl Strategy<Value = Label> {
 }
 
 /// PDUs with sizes of data fields. Long PDUs have larger fields, since they must be complete within 256 of them.
-fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
+fn pdus_and_sizes() -> impl Strategy<Value = (Vec<SentPdu>, Vec<usize>)> {
     let pdu = |len| (label(), any::<u16>().prop_map(Type::new), prop::collection::vec(any::<u8>(), len));
     let pdus = |len| prop::collection::vec(pdu(len), 1..20);
     prop_oneof![
@@ -29,7 +29,7 @@ fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
 }
 
 /// Returns data fields of these sizes in turn, with up to four PDUs at a time.
-fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
+fn encapsulate(pdus: &[SentPdu], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
     let mut waiting = pdus.iter();
     let mut under_way: Vec<Sending<'_>> = Vec::new();
     let mut fields = Vec::new();
@@ -64,7 +64,7 @@ fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
     fields
 }
 
-fn collect<const N: usize>(mut packets: Packets<'_, '_, '_, N>) -> Vec<(Sent, bool)> {
+fn collect<const N: usize>(mut packets: GsePackets<'_, '_, '_, N>) -> Vec<(SentPdu, bool)> {
     let mut delivered = Vec::new();
     while let Some(pdu) = packets.next_pdu() {
         delivered.push(((pdu.label, pdu.type_field, pdu.octets.to_vec()), pdu.was_fragmented));
@@ -72,7 +72,7 @@ fn collect<const N: usize>(mut packets: Packets<'_, '_, '_, N>) -> Vec<(Sent, bo
     delivered
 }
 
-fn sorted(mut sent: Vec<Sent>) -> Vec<Sent> {
+fn sorted(mut sent: Vec<SentPdu>) -> Vec<SentPdu> {
     sent.sort();
     sent
 }
@@ -88,7 +88,7 @@ proptest! {
         let fields = encapsulate(&pdus, &sizes, re_use);
         let mut memory = std::vec![[0; 9_000]; 4];
         let [a, b, c, d] = memory.as_mut_slice() else { unreachable!() };
-        let mut receiver = Receiver::new(Accept::Every, [a, b, c, d].map(|memory| Slot::new(memory)));
+        let mut receiver = GseReceiver::new(Accept::Every, [a, b, c, d].map(|memory| GseSlot::new(memory)));
         let delivered: Vec<_> = fields.iter().flat_map(|field| collect(receiver.receive(field))).collect();
         let counters = *receiver.counters();
         let fragmented = delivered.iter().filter(|(_, was_fragmented)| *was_fragmented).count();
@@ -119,7 +119,7 @@ proptest! {
             }
         }
         let mut memory = [[0; 9_000]; 2];
-        let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+        let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
         for field in &arriving {
             for (delivered, _) in collect(receiver.receive(field)) {
                 prop_assert!(pdus.contains(&delivered));
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn any_octets_are_survived(fields in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
         let mut memory = [0; 100];
-        let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+        let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
         for field in &fields {
             collect(receiver.receive(field));
         }

@@ -1,9 +1,9 @@
 //! Receiver: GSE Packets out of the data fields of BBFrames, PDUs out of GSE Packets.
 
-use super::header::{FIXED, Header, MAX_LENGTH, SentLabel, is_padding};
+use super::header::{FIXED, GseHeader, MAX_LENGTH, SentLabel, is_padding};
 use super::label::Label;
-use super::slot::{Failure, Slot};
-use crate::extension::{Chain, ExtensionError};
+use super::slot::{Failure, GseSlot};
+use crate::extension::{ExtensionChain, ExtensionError};
 use crate::type_field::Type;
 
 /// Number of BBFrames within which a PDU has to be complete, the one with its first fragment included.
@@ -26,8 +26,8 @@ pub struct Pdu<'p> {
 
 impl<'p> Pdu<'p> {
     /// Reads its Extension Headers.
-    pub fn chain(&self) -> Result<Chain<'p>, ExtensionError> {
-        Chain::read(self.type_field, self.octets)
+    pub fn chain(&self) -> Result<ExtensionChain<'p>, ExtensionError> {
+        ExtensionChain::read(self.type_field, self.octets)
     }
 }
 
@@ -64,7 +64,7 @@ pub enum TotalLength {
 
 /// Counters of a receiver. They continue from 0 after the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct GseReceiverCounters {
     /// Data fields of BBFrames.
     pub data_fields: u64,
     /// GSE Packets with a header that could be read.
@@ -102,27 +102,27 @@ pub struct Counters {
 /// **Give it every BBFrame of its stream, in order.** A lost BBFrame need not be reported: later fragments have a wrong length
 /// or CRC-32.
 #[derive(Debug)]
-pub struct Receiver<'m, const N: usize, B = &'m mut [u8]> {
-    slots: [Slot<'m, B>; N],
+pub struct GseReceiver<'m, const N: usize, B = &'m mut [u8]> {
+    slots: [GseSlot<'m, B>; N],
     accept: Accept<'m>,
     total_length: TotalLength,
     /// One bit for each Frag_ID: set if its fragments are of a PDU that is ignored.
     ignored: [u64; 4],
-    counters: Counters,
+    counters: GseReceiverCounters,
 }
 
-impl<'m, const N: usize> Receiver<'m, N> {
+impl<'m, const N: usize> GseReceiver<'m, N> {
     /// Creates a receiver with its memory. More slots than the 256 Frag_IDs are of no use; with none, only whole PDUs
     /// are received.
-    pub const fn new(accept: Accept<'m>, slots: [Slot<'m>; N]) -> Self {
+    pub const fn new(accept: Accept<'m>, slots: [GseSlot<'m>; N]) -> Self {
         Self::with(accept, slots)
     }
 }
 
-impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
-    /// [`new`](Receiver::new) with memory of any kind.
-    pub const fn with(accept: Accept<'m>, slots: [Slot<'m, B>; N]) -> Self {
-        let counters = Counters {
+impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> GseReceiver<'m, N, B> {
+    /// [`new`](GseReceiver::new) with memory of any kind.
+    pub const fn with(accept: Accept<'m>, slots: [GseSlot<'m, B>; N]) -> Self {
+        let counters = GseReceiverCounters {
             data_fields: 0,
             packets: 0,
             whole: 0,
@@ -148,13 +148,13 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
     }
 
     /// Returns the counters.
-    pub const fn counters(&self) -> &Counters {
+    pub const fn counters(&self) -> &GseReceiverCounters {
         &self.counters
     }
 
-    /// Processes the data field of a BBFrame. **Call [`Packets::next_pdu`](GsePackets::next_pdu) until it returns
+    /// Processes the data field of a BBFrame. **Call [`GsePackets::next_pdu`](GsePackets::next_pdu) until it returns
     /// `None`**: the remaining PDUs are lost.
-    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> Packets<'r, 'm, 'f, N, B> {
+    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> GsePackets<'r, 'm, 'f, N, B> {
         self.counters.data_fields = self.counters.data_fields.wrapping_add(1);
         for slot in &mut self.slots {
             let Some(partial) = slot.partial_mut() else { continue };
@@ -164,7 +164,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
                 count(&mut self.counters.timed_out);
             }
         }
-        Packets { receiver: self, rest: data_field, last_label: None }
+        GsePackets { receiver: self, rest: data_field, last_label: None }
     }
 
     fn is_checked(&self) -> bool {
@@ -188,32 +188,32 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
 
     /// Returns a slot for a PDU of `len` octets: the smallest free one; else the one in use for the longest time.
     fn slot_for(&mut self, len: usize) -> Option<usize> {
-        let enough = |slot: &Slot<'_, B>| slot.capacity() >= len;
+        let enough = |slot: &GseSlot<'_, B>| slot.capacity() >= len;
         let all = || self.slots.iter().enumerate().filter(|(_, slot)| enough(slot));
         let free = all().filter(|(_, slot)| slot.partial().is_none()).min_by_key(|(_, slot)| slot.capacity());
         if let Some((index, _)) = free {
             return Some(index);
         }
-        let age = |slot: &Slot<'_, B>| slot.partial().map_or(0, |partial| partial.age);
+        let age = |slot: &GseSlot<'_, B>| slot.partial().map_or(0, |partial| partial.age);
         let (index, _) = all().max_by_key(|(_, slot)| age(slot))?;
         count(&mut self.counters.displaced);
         Some(index)
     }
 
-    fn first(&mut self, header: Header, frag_id: u8, pdu: First<'_>) {
-        let First { total_length, sent_label, label, type_field, data } = pdu;
+    fn first(&mut self, header: GseHeader, frag_id: u8, pdu: FirstFragmentFields<'_>) {
+        let FirstFragmentFields { total_length, sent_label, label, type_field, data } = pdu;
         if let Some(slot) = self.slot_of(frag_id).and_then(|index| self.slots.get_mut(index)) {
             slot.free();
             count(&mut self.counters.restarted);
         }
         self.ignore(frag_id, true);
-        let told = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
+        let expected = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
         let expected = match self.total_length {
-            TotalLength::Checked => match told.filter(|&told| told >= data.len()) {
-                Some(told) => told,
+            TotalLength::Checked => match expected.filter(|&expected| expected >= data.len()) {
+                Some(expected) => expected,
                 None => return count(&mut self.counters.total_length_errors),
             },
-            TotalLength::Ignored => self.slots.iter().map(Slot::capacity).max().unwrap_or(0),
+            TotalLength::Ignored => self.slots.iter().map(GseSlot::capacity).max().unwrap_or(0),
         };
         if !self.accept.takes(label) {
             return count(&mut self.counters.filtered);
@@ -229,7 +229,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
     }
 
     /// Processes a fragment after the first. Returns the place of a PDU that is complete.
-    fn go_on(&mut self, frag_id: u8, data: &[u8], is_last: bool) -> Option<Found<'static>> {
+    fn go_on(&mut self, frag_id: u8, data: &[u8], is_last: bool) -> Option<PduPlace<'static>> {
         let is_checked = self.is_checked();
         let Some(index) = self.slot_of(frag_id) else {
             if !self.is_ignored(frag_id) {
@@ -261,7 +261,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
         }
         let partial = done?;
         count(&mut self.counters.reassembled);
-        Some(Found::Reassembled {
+        Some(PduPlace::Reassembled {
             slot: index,
             len: partial.len,
             label: partial.label,
@@ -271,7 +271,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
 }
 
 /// Fields of a first fragment.
-struct First<'f> {
+struct FirstFragmentFields<'f> {
     total_length: u16,
     sent_label: SentLabel,
     label: Label,
@@ -280,7 +280,7 @@ struct First<'f> {
 }
 
 /// Place of a PDU.
-enum Found<'f> {
+enum PduPlace<'f> {
     Whole { label: Label, type_field: Type, octets: &'f [u8] },
     Reassembled { slot: usize, len: usize, label: Label, type_field: Type },
 }
@@ -291,22 +291,22 @@ fn count(counter: &mut u64) {
 
 /// Iterator over the PDUs of a data field.
 #[derive(Debug)]
-pub struct Packets<'r, 'm, 'f, const N: usize, B = &'m mut [u8]> {
-    receiver: &'r mut Receiver<'m, N, B>,
+pub struct GsePackets<'r, 'm, 'f, const N: usize, B = &'m mut [u8]> {
+    receiver: &'r mut GseReceiver<'m, N, B>,
     rest: &'f [u8],
     /// Label that LT 0b11 re-uses.
     last_label: Option<Label>,
 }
 
-impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B> {
+impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> GsePackets<'_, '_, 'f, N, B> {
     /// Returns the next PDU of this data field.
     pub fn next_pdu(&mut self) -> Option<Pdu<'_>> {
         while let Some(packet) = self.next_packet() {
             match self.take(packet) {
-                Some(Found::Whole { label, type_field, octets }) => {
+                Some(PduPlace::Whole { label, type_field, octets }) => {
                     return Some(Pdu { label, type_field, octets, was_fragmented: false });
                 }
-                Some(Found::Reassembled { slot, len, label, type_field }) => {
+                Some(PduPlace::Reassembled { slot, len, label, type_field }) => {
                     let octets = self.receiver.slots.get(slot).map_or(&[][..], |slot| slot.complete(len));
                     return Some(Pdu { label, type_field, octets, was_fragmented: true });
                 }
@@ -339,9 +339,9 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
         Some(packet)
     }
 
-    fn take(&mut self, packet: &'f [u8]) -> Option<Found<'f>> {
+    fn take(&mut self, packet: &'f [u8]) -> Option<PduPlace<'f>> {
         let receiver = &mut *self.receiver;
-        let Some((header, data)) = Header::read(packet) else {
+        let Some((header, data)) = GseHeader::read(packet) else {
             count(&mut receiver.counters.length_errors);
             // It may have had a label.
             self.last_label = None;
@@ -349,7 +349,7 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
         };
         count(&mut receiver.counters.packets);
         match header {
-            Header::Whole { label, type_field } => {
+            GseHeader::Whole { label, type_field } => {
                 let label = self.label(label)?;
                 let receiver = &mut *self.receiver;
                 if !receiver.accept.takes(label) {
@@ -357,9 +357,9 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
                     return None;
                 }
                 count(&mut receiver.counters.whole);
-                Some(Found::Whole { label, type_field, octets: data })
+                Some(PduPlace::Whole { label, type_field, octets: data })
             }
-            Header::First { frag_id, total_length, label: sent_label, type_field } => {
+            GseHeader::First { frag_id, total_length, label: sent_label, type_field } => {
                 let label = self.label(sent_label);
                 let receiver = &mut *self.receiver;
                 let Some(label) = label else {
@@ -371,11 +371,15 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
                     receiver.ignore(frag_id, true);
                     return None;
                 };
-                receiver.first(header, frag_id, First { total_length, sent_label, label, type_field, data });
+                receiver.first(
+                    header,
+                    frag_id,
+                    FirstFragmentFields { total_length, sent_label, label, type_field, data },
+                );
                 None
             }
-            Header::Middle { frag_id } => receiver.go_on(frag_id, data, false),
-            Header::Last { frag_id } => receiver.go_on(frag_id, data, true),
+            GseHeader::Middle { frag_id } => receiver.go_on(frag_id, data, false),
+            GseHeader::Last { frag_id } => receiver.go_on(frag_id, data, true),
         }
     }
 

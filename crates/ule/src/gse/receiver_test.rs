@@ -32,7 +32,7 @@ fn fields(size: usize, mut pdus: Vec<Sending<'_>>) -> Vec<Vec<u8>> {
 
 type Delivered = Vec<(Label, Vec<u8>, bool)>;
 
-fn receive<const N: usize>(receiver: &mut Receiver<'_, N>, field: &[u8]) -> Delivered {
+fn receive<const N: usize>(receiver: &mut GseReceiver<'_, N>, field: &[u8]) -> Delivered {
     let mut delivered = Vec::new();
     let mut packets = receiver.receive(field);
     while let Some(pdu) = packets.next_pdu() {
@@ -51,7 +51,7 @@ fn labels_that_are_re_used_are_those_before() {
     for label in sent {
         assert_eq!(field.put(&mut sending(label, b"pdu", 0)), Put::Complete);
     }
-    let mut receiver = Receiver::new(Accept::Every, []);
+    let mut receiver = GseReceiver::new(Accept::Every, []);
     let labels: Vec<_> = receive(&mut receiver, &out).into_iter().map(|(label, ..)| label).collect();
     assert_eq!(labels, sent);
     // Without the previous label, there is nothing to re-use. It begins at octet 13.
@@ -73,7 +73,7 @@ fn pdus_for_others_are_not_delivered() {
         std::vec![sending(SIX, &pdu, 1), sending(THREE, &pdu, 2), sending(Label::Broadcast, b"all", 3)],
     );
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Listed(&[THREE]), [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Listed(&[THREE]), [GseSlot::new(&mut memory)]);
     let delivered: Vec<_> = sent.iter().flat_map(|field| receive(&mut receiver, field)).collect();
     let expected = [(THREE, pdu.to_vec(), true), (Label::Broadcast, b"all".to_vec(), false)];
     assert_eq!(delivered, expected);
@@ -87,7 +87,7 @@ fn fragments_of_several_pdus_may_be_mixed() {
     let pdus: Vec<Vec<u8>> = (0..3).map(|i| std::vec![i; 60 + usize::from(i)]).collect();
     let mut sendings: Vec<_> = pdus.iter().zip(0..).map(|(pdu, i)| sending(THREE, pdu, 250 + i)).collect();
     let mut memory = [[0; 64]; 3];
-    let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+    let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
     let mut delivered = Vec::new();
     while !sendings.iter().all(Sending::is_complete) {
         for sending in &mut sendings {
@@ -107,7 +107,7 @@ fn fragments_of_several_pdus_may_be_mixed() {
 fn memory_is_taken_from_the_oldest_and_pdus_that_are_too_long_are_left_out() {
     let (long, short) = ([1; 65], [2; 64]);
     let mut memory = [0; 64];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let of = |pdu: &'static [u8], frag_id| fields(40, std::vec![sending(SIX, pdu, frag_id)]);
     let long = of(std::vec::Vec::leak(long.to_vec()), 1);
     let [a, b] = [2, 3].map(|frag_id| of(std::vec::Vec::leak(short.to_vec()), frag_id));
@@ -130,7 +130,7 @@ fn lost_fragments_and_wrong_octets_are_found_out() {
     let sent = fields(40, std::vec![sending(SIX, &pdu, 9)]);
     assert_eq!(sent.len(), 4);
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let mut run = |order: &[usize]| {
         let delivered: usize = order.iter().map(|&i| receive(&mut receiver, &sent[i]).len()).sum();
         (delivered, *receiver.counters())
@@ -165,7 +165,7 @@ fn a_pdu_has_256_bbframes_to_be_complete() {
     let sent = fields(40, std::vec![sending(SIX, &pdu, 9)]);
     let mut memory = [0; 100];
     for between in [254, 255] {
-        let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+        let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
         receive(&mut receiver, &sent[0]);
         for _ in 0..between {
             receive(&mut receiver, &[]);
@@ -178,7 +178,7 @@ fn a_pdu_has_256_bbframes_to_be_complete() {
 
 #[test]
 fn what_is_too_short_or_too_long_for_its_field_is_counted() {
-    let mut receiver = Receiver::new(Accept::Every, []);
+    let mut receiver = GseReceiver::new(Accept::Every, []);
     // A packet of one octet of Type; then a valid one.
     assert_eq!(receive(&mut receiver, &[0xE0, 1, 0x86, 0xE0, 3, 0x86, 0xDD, 1]).len(), 1);
     // Longer than the data field.
@@ -203,7 +203,7 @@ fn a_wrong_total_length_can_be_ignored() {
     sent[1][rest..rest + 4].copy_from_slice(&crc.to_be_bytes());
 
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     assert!(sent.iter().all(|field| receive(&mut receiver, field).is_empty()));
     assert_eq!(receiver.counters().total_length_errors, 1);
     receiver.set_total_length(TotalLength::Ignored);
@@ -220,9 +220,9 @@ fn a_wrong_total_length_can_be_ignored() {
 #[test]
 fn extension_headers_are_those_of_ule() {
     // Extension-Padding of one word before a ROHC packet.
-    let mut receiver = Receiver::new(Accept::Every, []);
+    let mut receiver = GseReceiver::new(Accept::Every, []);
     let mut packets = receiver.receive(&[0xE0, 5, 0x01, 0x00, 0x22, 0xF1, 0xFD]);
     let chain = packets.next_pdu().and_then(|pdu| pdu.chain().ok());
     let content = chain.map(|chain| chain.content);
-    assert_eq!(content, Some(crate::extension::Content::Pdu(EtherType::ROHC, &[0xFD])));
+    assert_eq!(content, Some(crate::extension::SnduContent::Pdu(EtherType::ROHC, &[0xFD])));
 }

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use super::header::Header;
+use super::header::GseHeader;
 use super::label::Label;
 use crate::crc::Crc32;
 use crate::type_field::Type;
@@ -10,7 +10,7 @@ use crate::type_field::Type;
 /// Memory for the fragments of one PDU at a time, of any Frag_ID. Longer PDUs are not reassembled in it. The memory is
 /// borrowed or owned: a `Vec`, an array.
 #[derive(Debug)]
-pub struct Slot<'m, B = &'m mut [u8]> {
+pub struct GseSlot<'m, B = &'m mut [u8]> {
     octets: B,
     pdu: Option<Partial>,
     borrowed: PhantomData<&'m ()>,
@@ -44,7 +44,7 @@ pub(super) enum Failure {
 
 const CRC: usize = 4;
 
-impl<'m> Slot<'m> {
+impl<'m> GseSlot<'m> {
     /// Creates a slot for PDUs of up to as many octets as `memory` has, Extension Headers included. 65,533 suffice for
     /// all.
     pub const fn new(memory: &'m mut [u8]) -> Self {
@@ -52,7 +52,7 @@ impl<'m> Slot<'m> {
     }
 }
 
-impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
+impl<B: AsRef<[u8]> + AsMut<[u8]>> GseSlot<'_, B> {
     /// [`new`](GseSlot::new) with memory of any kind, borrowed or owned.
     pub const fn with(memory: B) -> Self {
         Self { octets: memory, pdu: None, borrowed: PhantomData }
@@ -82,7 +82,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
     /// Begins with a first fragment. `data` must not exceed `expected`, nor that the size of the slot.
     pub(super) fn begin(
         &mut self,
-        header: Header,
+        header: GseHeader,
         frag_id: u8,
         label: Label,
         type_field: Type,

@@ -1,6 +1,6 @@
 //! Search for the ULE streams of a multiplex.
 
-use super::section::{Section, SectionReader};
+use super::section::{PsiSection, SectionReader};
 use super::table::{Pat, Pmt};
 use crate::ts::{Pid, TsHeader, TsPacket};
 
@@ -56,7 +56,7 @@ impl<const PROGRAMS: usize, const STREAMS: usize> Finder<PROGRAMS, STREAMS> {
     }
 }
 
-fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: Section<'_>) {
+fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: PsiSection<'_>) {
     if !section.is_current() {
         return;
     }
@@ -71,12 +71,12 @@ fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: Section<'_
 }
 
 /// Stores the ULE streams of a section; returns true if there was a new one.
-fn note_streams(known: &mut [Option<UleStream>], section: Section<'_>) -> bool {
+fn note_streams(known: &mut [Option<UleStream>], section: PsiSection<'_>) -> bool {
     let Some((program, streams)) = Pmt::streams(section).filter(|_| section.is_current()) else {
         return false;
     };
     let mut found = false;
-    for stream in streams.filter(super::Stream::is_ule) {
+    for stream in streams.filter(super::ElementaryStream::is_ule) {
         let stream = UleStream { program, pid: stream.pid };
         if known.contains(&Some(stream)) {
             continue;

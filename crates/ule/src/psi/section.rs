@@ -61,7 +61,7 @@ impl SectionHeader {
 
 /// A section with a correct CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Section<'p> {
+pub struct PsiSection<'p> {
     pub(super) header: SectionHeader,
     /// Contents between header and CRC.
     pub(super) contents: &'p [u8],
@@ -79,7 +79,7 @@ pub enum BadSection {
 impl fmt::Display for BadSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length => f.write_str("the section is not as long as it says"),
+            Self::Length => f.write_str("the length field of the section does not match its length"),
             Self::Crc => f.write_str("the CRC of the section is wrong"),
         }
     }
@@ -87,7 +87,7 @@ impl fmt::Display for BadSection {
 
 impl core::error::Error for BadSection {}
 
-impl<'p> Section<'p> {
+impl<'p> PsiSection<'p> {
     /// Reads one whole section.
     pub fn read(octets: &'p [u8]) -> Result<Self, BadSection> {
         if section_len(octets).is_none_or(|len| len != octets.len()) || octets.len() < FIXED + CRC {
@@ -138,7 +138,7 @@ impl Default for SectionReader {
 impl SectionReader {
     /// Processes a TS Packet of the PID, and passes the sections that end in it to `out`. Those with a wrong CRC are
     /// dropped.
-    pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(Section<'_>)) {
+    pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(PsiSection<'_>)) {
         let Ok(header) = TsHeader::read(packet) else { return };
         let mut payload = packet.get(HEADER..).unwrap_or_default();
         match header.afc {
@@ -176,7 +176,7 @@ impl SectionReader {
     }
 
     /// Adds octets to a begun section, if there is one, and returns those after its end.
-    fn go_on<'p>(&mut self, octets: &'p [u8], out: &mut impl FnMut(Section<'_>)) -> &'p [u8] {
+    fn go_on<'p>(&mut self, octets: &'p [u8], out: &mut impl FnMut(PsiSection<'_>)) -> &'p [u8] {
         let Some(have) = self.len else { return &[] };
         let room = self.octets.get_mut(have..).unwrap_or_default();
         let added = room.len().min(octets.len());
@@ -193,7 +193,7 @@ impl SectionReader {
             }
             Some(needed) if needed <= len => {
                 self.len = None;
-                if let Some(Ok(section)) = kept.get(..needed).map(Section::read) {
+                if let Some(Ok(section)) = kept.get(..needed).map(PsiSection::read) {
                     out(section);
                 }
                 octets.get(needed.saturating_sub(have)..).unwrap_or_default()

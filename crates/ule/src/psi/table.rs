@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
-use super::section::{Section, SectionHeader, section_header};
+use super::section::{PsiSection, SectionHeader, section_header};
 use super::{ONE_PACKET, TooMany, close, packet};
 use crate::ts::{Cc, Pid, TsPacket};
 
@@ -60,7 +60,7 @@ impl Pat<'_> {
     }
 
     /// Iterates over the programs of a section of a PAT; none for another table.
-    pub fn programs<'p>(section: Section<'p>) -> impl Iterator<Item = Program> + 'p {
+    pub fn programs<'p>(section: PsiSection<'p>) -> impl Iterator<Item = Program> + 'p {
         let contents = if section.table_id() == PAT { section.contents } else { &[] };
         let mut reader = Reader::contiguous(contents);
         core::iter::from_fn(move || {
@@ -82,7 +82,7 @@ impl StreamType {
 
 /// A stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream<'p> {
+pub struct ElementaryStream<'p> {
     /// Type.
     pub stream_type: StreamType,
     /// PID.
@@ -91,7 +91,7 @@ pub struct Stream<'p> {
     pub descriptors: &'p [u8],
 }
 
-impl Stream<'_> {
+impl ElementaryStream<'_> {
     /// True if it is marked as a ULE stream, by its type or by a registration descriptor. Some multiplexers send only
     /// one of them.
     pub fn is_ule(&self) -> bool {
@@ -171,28 +171,28 @@ impl Pmt<'_> {
     }
 
     /// Returns the program of a PMT section, and its streams of any type; `None` for another table.
-    pub fn streams(section: Section<'_>) -> Option<(u16, Streams<'_>)> {
+    pub fn streams(section: PsiSection<'_>) -> Option<(u16, ElementaryStreams<'_>)> {
         if section.table_id() != PMT {
             return None;
         }
         let mut reader = Reader::contiguous(section.contents);
         program_info(&mut reader, &mut 0, &mut &[][..]).ok()?;
-        Some((section.header.table_id_extension, Streams { reader }))
+        Some((section.header.table_id_extension, ElementaryStreams { reader }))
     }
 }
 
 /// Iterator over the streams of a Program Map Table.
 #[derive(Clone, Debug)]
-pub struct Streams<'p> {
+pub struct ElementaryStreams<'p> {
     reader: Reader<'p>,
 }
 
-impl<'p> Iterator for Streams<'p> {
-    type Item = Stream<'p>;
+impl<'p> Iterator for ElementaryStreams<'p> {
+    type Item = ElementaryStream<'p>;
 
-    fn next(&mut self) -> Option<Stream<'p>> {
+    fn next(&mut self) -> Option<ElementaryStream<'p>> {
         let (mut stream_type, mut pid, mut descriptors) = (0, 0, &[][..]);
         stream(&mut self.reader, &mut stream_type, &mut pid, &mut descriptors).ok()?;
-        Some(Stream { stream_type: StreamType(stream_type), pid: Pid::new(pid)?, descriptors })
+        Some(ElementaryStream { stream_type: StreamType(stream_type), pid: Pid::new(pid)?, descriptors })
     }
 }

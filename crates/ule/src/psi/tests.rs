@@ -41,23 +41,27 @@ fn tables_are_written_as_others_read_them() {
 #[test]
 fn tables_are_read() {
     let (pat, pmt) = (octets(PAT), octets(PMT));
-    let section = Section::read(&pat).unwrap();
+    let section = PsiSection::read(&pat).unwrap();
     assert!(Pat::programs(section).eq([Program { number: 1, pid: PMT_PID }]));
     assert!(Pmt::streams(section).is_none());
-    let (program, mut streams) = Pmt::streams(Section::read(&pmt).unwrap()).unwrap();
+    let (program, mut streams) = Pmt::streams(PsiSection::read(&pmt).unwrap()).unwrap();
     let stream = streams.next().unwrap();
     assert_eq!((program, stream.stream_type, stream.pid.value()), (1, StreamType::ULE, 0x35));
     assert!(stream.is_ule() && streams.next().is_none());
     // One of the two marks suffices.
-    assert!(Stream { stream_type: StreamType(0x06), ..stream }.is_ule());
-    assert!(Stream { descriptors: &[], ..stream }.is_ule());
-    assert!(!Stream { stream_type: StreamType(0x06), descriptors: b"\x05\x04CUEI", ..stream }.is_ule());
-    assert!(!Stream { stream_type: StreamType(0x06), descriptors: b"\x05\x08ULE1", ..stream }.is_ule());
+    assert!(ElementaryStream { stream_type: StreamType(0x06), ..stream }.is_ule());
+    assert!(ElementaryStream { descriptors: &[], ..stream }.is_ule());
+    assert!(
+        !ElementaryStream { stream_type: StreamType(0x06), descriptors: b"\x05\x04CUEI", ..stream }.is_ule()
+    );
+    assert!(
+        !ElementaryStream { stream_type: StreamType(0x06), descriptors: b"\x05\x08ULE1", ..stream }.is_ule()
+    );
     for i in 0..pmt.len() {
         let mut damaged = pmt.clone();
         damaged[i] ^= 4;
-        assert!(Section::read(&damaged).is_err());
-        assert_eq!(Section::read(&pmt[..i]), Err(BadSection::Length));
+        assert!(PsiSection::read(&damaged).is_err());
+        assert_eq!(PsiSection::read(&pmt[..i]), Err(BadSection::Length));
     }
 }
 

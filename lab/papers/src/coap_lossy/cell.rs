@@ -10,7 +10,7 @@ use thinair_link::{
     Probability,
 };
 use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
-use thinair_simulation::emulator::Totals;
+use thinair_simulation::emulator::DirectionTotals;
 use thinair_simulation::network::{Outcome, Pace, Requests, Scenario, Transport};
 use thinair_wire::time::Instant;
 
@@ -220,13 +220,13 @@ impl Sample {
 
 /// Energy of the client's CC2538 for airtime, in joules. Damaged frames are received, too. As no packet is fragmented,
 /// airtime is linear in octets.
-fn energy([up, down]: &[Totals; 2]) -> f64 {
+fn energy([up, down]: &[DirectionTotals; 2]) -> f64 {
     let one = |count: fn(&mut Usage, usize), len| {
         let mut usage = Usage::default();
         count(&mut usage, len);
         CC2538.spends(&usage, &CORTEX_M3, 0).airtime().as_joules()
     };
-    let sum = |totals: &Totals, count: fn(&mut Usage, usize)| {
+    let sum = |totals: &DirectionTotals, count: fn(&mut Usage, usize)| {
         /// Octets between the two points that define the line, many so that rounding does not matter.
         const SPAN: usize = 50;
         let [least, more] = [1, 1 + SPAN].map(|len| one(count, len));

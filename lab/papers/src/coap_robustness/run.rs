@@ -2,7 +2,7 @@
 
 use std::iter::Sum;
 
-use thinair_link::{Fate, Impairments, Line, Link, Random};
+use thinair_link::{Impairments, Link, LinkOutcome, Random, ReorderBuffer};
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 
@@ -145,7 +145,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
 
     let slots = impairments.slots();
-    let mut line = Line::new(vec![None; slots]);
+    let mut line = ReorderBuffer::new(vec![None; slots]);
     // A packet is in flight for fewer places than there are slots, so its slot is free again in time.
     let empty = UnderWay { original: Packet::default(), sent: [0; ROOM], len: 0, is_damaged: false };
     let mut under_way = vec![empty; slots + 1];
@@ -161,7 +161,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
         if number < job.spared {
             packet.is_damaged = false;
             arrive(now, &mut far, packet, &mut count);
-        } else if let Fate::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
+        } else if let LinkOutcome::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
             packet.is_damaged = arrival.flipped > 0;
             // The line has room for all packets that can be in flight.
             let _ = line.put(arrival, place);
@@ -211,7 +211,7 @@ fn feed_back(
     let (mut feedback, mut nothing) = ([0; ROOM], [0; ROOM]);
     while let Some(len) = far.poll_feedback(&mut feedback) {
         count.feedback += len as u64;
-        if let Fate::At(_) = back.offer(&mut feedback[..len]) {
+        if let LinkOutcome::At(_) = back.offer(&mut feedback[..len]) {
             // No packet follows the feedback, so nothing is delivered.
             let _ = near.receive(now, &feedback[..len], &mut nothing);
         }

@@ -1,7 +1,9 @@
 //! Flows of the size table by schemes without state per flow: SCHC (RFC 8724) and 6LoWPAN (RFC 6282).
 
 use thinair_analyze::schc::{Direction, Learner};
-use thinair_lowpan::{Context, Contexts, LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{
+    Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress,
+};
 
 use crate::traffic::{Kind, Packet, Version, packets};
 
@@ -58,8 +60,8 @@ fn lowpan(packets: &[Packet], udp_checksum: UdpChecksum, not_exact: &mut u64) ->
     let mut octets = 0;
     for packet in packets {
         let [source, destination] = [8, 24].map(|at| address(&packet.octets, at));
-        let contexts = Context::new(source, 64).and_then(|prefix| Contexts::default().with(0, prefix));
-        let settings = Settings { contexts: contexts.unwrap_or_default(), udp_checksum };
+        let contexts = LowpanContext::new(source, 64).and_then(|prefix| Contexts::default().with(0, prefix));
+        let settings = LowpanSettings { contexts: contexts.unwrap_or_default(), udp_checksum };
         let links = Links { source: link_address(source), destination: link_address(destination) };
         let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
         let len = compress(&settings, links, &packet.octets, &mut sent).map_or(0, |done| done.len);

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use thinair_link::{ConstrainedLink, Event, Random, Side};
+use thinair_link::{ConstrainedLink, LinkEvent, Random, Side};
 use thinair_tunnel::config::{self, Settings, Surroundings};
 use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::seal::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
@@ -85,7 +85,7 @@ impl Tunnel {
             let Some(at) = sites.chain(self.link.poll_at()).min().filter(|at| *at <= until) else { return };
             self.now = self.now.max(at);
             while let Some(event) = self.link.poll(self.now) {
-                if let Event::Delivered { to, packet, .. } = event {
+                if let LinkEvent::Delivered { to, packet, .. } = event {
                     self.arrive(to, packet);
                 }
             }

@@ -83,7 +83,7 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "dmss" => dmss(Measure::Frames, 100),
         "dmss-frames-20" => dmss(Measure::Frames, 20),
         "dmss-frames-500" => dmss(Measure::Frames, 500),
-        "dmss-told" => dmss(Measure::Told, 0),
+        "dmss-told" => dmss(Measure::Given, 0),
         "dmss-segments" => dmss(Measure::Segments, 50),
         "tssa" => tssa(base),
         // Parameters of TSSA that the paper does not define, varied one by one.

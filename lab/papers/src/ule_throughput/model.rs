@@ -1,7 +1,7 @@
 //! Figures without runs: the paper's equations, exact packing, padding.
 
-use thinair_simulation::Stack;
-use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+use thinair_simulation::ProtocolStack;
+use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
 /// Bit/s of whole TS packets: the link from USM to SFC.
 pub(super) const BITRATE: u64 = 3_507_000;
@@ -31,16 +31,16 @@ impl Way {
 /// Sizes of a stack's headers, plain and compressed by our compressor.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderSizes {
-    unc: [Headers; 1],
-    cmp: Vec<Headers>,
+    unc: [HeaderRun; 1],
+    cmp: Vec<HeaderRun>,
 }
 
 impl HeaderSizes {
-    pub(super) fn new(stack: Stack, cmp: Vec<Headers>) -> Self {
-        Self { unc: [Headers { packets: 1, octets: stack.headers() as u32 }], cmp }
+    pub(super) fn new(stack: ProtocolStack, cmp: Vec<HeaderRun>) -> Self {
+        Self { unc: [HeaderRun { packets: 1, octets: stack.headers() as u32 }], cmp }
     }
 
-    pub(super) fn of(&self, way: Way) -> &[Headers] {
+    pub(super) fn of(&self, way: Way) -> &[HeaderRun] {
         match way {
             Way::Unc => &self.unc,
             Way::Cmp => &self.cmp,
@@ -58,8 +58,13 @@ impl HeaderSizes {
     }
 }
 
-pub(super) fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[Headers]) -> f64 {
-    cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
+pub(super) fn kbps(
+    encapsulation: Encapsulation,
+    filling: Filling,
+    payload: u32,
+    headers: &[HeaderRun],
+) -> f64 {
+    cost(encapsulation, filling, PacketFlow { payload, headers }).throughput(BITRATE) / 1e3
 }
 
 /// Percent by which the second exceeds the first.

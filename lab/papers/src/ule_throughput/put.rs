@@ -1,8 +1,8 @@
 //! Figures of the paper, with their bars.
 
-use thinair_simulation::Stack;
+use thinair_simulation::ProtocolStack;
 use thinair_simulation::broadcast::mesh::Topology;
-use thinair_ule::capacity::{Encapsulation, Filling, Headers};
+use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun};
 
 use super::Results;
 use super::model::{HeaderSizes, PAYLOADS, Way, gain, kbps, sndus_per_ts, ts_per_second};
@@ -56,7 +56,7 @@ impl Put<'_> {
     /// Puts the header sizes that the model assumes, measured by compression.
     fn headers(&mut self) {
         let cycle = self.results.headers.of(Way::Cmp);
-        let run = |at: usize| cycle.get(at).copied().unwrap_or(Headers { packets: 0, octets: 0 });
+        let run = |at: usize| cycle.get(at).copied().unwrap_or(HeaderRun { packets: 0, octets: 0 });
         let [ir, so] = [run(0), run(1)];
         let ours =
             [("ir", ir.octets), ("ir-packets", ir.packets), ("so", so.octets), ("so-packets", so.packets)];
@@ -104,7 +104,7 @@ impl Put<'_> {
         }
     }
 
-    fn saturated(&self, stack: Stack, payload: u32, scheme: Scheme) -> Option<[f64; 2]> {
+    fn saturated(&self, stack: ProtocolStack, payload: u32, scheme: Scheme) -> Option<[f64; 2]> {
         let [unc, cmp] = Way::BOTH.map(|way| {
             self.results.of(Job::Saturated { stack, payload, way, scheme }).map(|found| found.kbps)
         });
@@ -131,7 +131,7 @@ impl Put<'_> {
             ("padding-simulated", Scheme::Padding, padded, 1.0),
         ];
         for (name, scheme, held, points) in simulated {
-            if let Some(kbps) = self.saturated(Stack::IPV6_UDP, payload, scheme) {
+            if let Some(kbps) = self.saturated(ProtocolStack::IPV6_UDP, payload, scheme) {
                 self.three(&id(name), kbps, held, 0.5, points);
             }
         }
@@ -158,7 +158,7 @@ impl Put<'_> {
             figure.theirs = Some(theirs);
             // Equal figures confirm the explanation.
             figure.bar = (way == Way::Unc && payload != 80).then(|| around(theirs, 0.1));
-            let job = Job::Saturated { stack: Stack::IPV6_UDP, payload, way, scheme: PAPER };
+            let job = Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
             let ours = self.results.of(job).and_then(|found| found.ts_packets).map(|each| 1.0 / each);
             let figure = self.figures.put(format!("sndus-per-ts/{payload}/{}", way.name()), ours);
             figure.theirs = Some(sndus_per_ts(theirs, payload));
@@ -173,7 +173,7 @@ impl Put<'_> {
             ("concat", Scheme::Concat, &results.headers, concat),
             ("o-mode-concat", Scheme::OptimisticConcat, &results.settled, concat),
         ] {
-            let job = Job::Saturated { stack: Stack::IPV6_UDP, payload, way: Way::Cmp, scheme };
+            let job = Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way: Way::Cmp, scheme };
             let Some(found) = results.of(job) else { continue };
             let exact = sizes.kbps(encapsulation, Filling::Packing, payload, Way::Cmp);
             let published = self.published.theirs(&format!("concat/{payload}"));
@@ -182,7 +182,7 @@ impl Put<'_> {
                 None => around(exact, 0.5),
             };
             self.figures.put(format!("{name}/{payload}/cmp"), found.kbps).bar = Some(bar);
-            if let Some([unc, _]) = self.saturated(Stack::IPV6_UDP, payload, PAPER) {
+            if let Some([unc, _]) = self.saturated(ProtocolStack::IPV6_UDP, payload, PAPER) {
                 self.figures.put(format!("{name}/{payload}/gain"), gain(unc, found.kbps));
             }
         }
@@ -204,10 +204,10 @@ impl Put<'_> {
     }
 
     /// Throughput with the IR headers of rohc-lib.
-    fn rohc_lib(&self, stack: Stack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
+    fn rohc_lib(&self, stack: ProtocolStack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
         let ir = *self.published.get(&format!("ir/{}", stack.name()))?.peers.get("rohc-lib")?;
         let [first, rest @ ..] = sizes.of(Way::Cmp) else { return None };
-        let headers = [&[Headers { octets: ir as u32, ..*first }], rest].concat();
+        let headers = [&[HeaderRun { octets: ir as u32, ..*first }], rest].concat();
         Some(kbps(Encapsulation::ULE, Filling::Packing, payload, &headers))
     }
 
@@ -241,7 +241,7 @@ impl Put<'_> {
             }
             let (payload, way) = (PACED_PAYLOAD, Way::Cmp);
             if let Some(found) =
-                self.results.of(Job::Saturated { stack: Stack::IPV6_UDP, payload, way, scheme })
+                self.results.of(Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme })
             {
                 let exact = if scheme == Scheme::Padding { Filling::Padding } else { Filling::Packing };
                 let exact = self.results.headers.ule(exact, payload, way);

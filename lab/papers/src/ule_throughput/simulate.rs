@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thinair_rohc::{Mode, Refresh};
-use thinair_simulation::Stack;
+use thinair_simulation::ProtocolStack;
 use thinair_simulation::broadcast::one_way::{self, Compression, Offered};
 use thinair_simulation::broadcast::{Carrier, Filling, mesh};
 use thinair_ule::Since;
@@ -38,8 +38,8 @@ pub(super) const SITES: [u8; 3] = [4, 8, 16];
 pub(super) const SITE_PACE: u32 = 400;
 
 /// Stacks besides the paper's.
-pub(super) fn other_stacks() -> impl Iterator<Item = Stack> {
-    Stack::ALL.into_iter().map(|(_, stack)| stack).filter(|stack| *stack != Stack::IPV6_UDP)
+pub(super) fn other_stacks() -> impl Iterator<Item = ProtocolStack> {
+    ProtocolStack::ALL.into_iter().map(|(_, stack)| stack).filter(|stack| *stack != ProtocolStack::IPV6_UDP)
 }
 
 /// Payloads at which stacks are compared.
@@ -73,7 +73,7 @@ pub(super) enum Scheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
     /// There is always another packet.
-    Saturated { stack: Stack, payload: u32, way: Way, scheme: Scheme },
+    Saturated { stack: ProtocolStack, payload: u32, way: Way, scheme: Scheme },
     /// Offered payload of this many kbit/s.
     Sweep { payload: u32, way: Way, kbps: u64 },
     /// This many compressed packets per second.
@@ -134,11 +134,11 @@ pub(super) fn jobs() -> Vec<Job> {
     for payload in PAYLOADS {
         for way in Way::BOTH {
             for scheme in [Scheme::Threshold(PAPER_THRESHOLD), Scheme::Padding, Scheme::Pull] {
-                saturated(Stack::IPV6_UDP, payload, way, scheme);
+                saturated(ProtocolStack::IPV6_UDP, payload, way, scheme);
             }
         }
         for scheme in [Scheme::Optimistic, Scheme::Concat, Scheme::OptimisticConcat] {
-            saturated(Stack::IPV6_UDP, payload, Way::Cmp, scheme);
+            saturated(ProtocolStack::IPV6_UDP, payload, Way::Cmp, scheme);
         }
     }
     for stack in other_stacks() {
@@ -149,7 +149,7 @@ pub(super) fn jobs() -> Vec<Job> {
         }
     }
     for threshold in THRESHOLDS.into_iter().filter(|threshold| *threshold != PAPER_THRESHOLD) {
-        saturated(Stack::IPV6_UDP, PACED_PAYLOAD, Way::Cmp, Scheme::Threshold(threshold));
+        saturated(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, Way::Cmp, Scheme::Threshold(threshold));
     }
     for scheme in paced() {
         jobs.extend(PACES.map(|packets| Job::Pace { scheme, packets }));
@@ -257,18 +257,18 @@ impl Job {
                 offered: Offered::Rate(kbps * 1_000),
                 queue: SHORT_QUEUE,
                 window: scale.sweep,
-                ..one_way(Stack::IPV6_UDP, payload, compression(way, paper), paper)
+                ..one_way(ProtocolStack::IPV6_UDP, payload, compression(way, paper), paper)
             }),
             Self::Pace { scheme, packets } => of_one_way(&one_way::Plan {
                 offered: Offered::Rate(packets * u64::from(PACED_PAYLOAD) * 8),
                 window: scale.pace,
-                ..one_way(Stack::IPV6_UDP, PACED_PAYLOAD, compression(Way::Cmp, scheme), scheme)
+                ..one_way(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, compression(Way::Cmp, scheme), scheme)
             }),
             Self::Mesh { sites, topology, fails } => of_mesh(&mesh::Plan {
                 topology,
                 sites,
                 carrier: paper.carrier(),
-                stack: Stack::IPV6_UDP,
+                stack: ProtocolStack::IPV6_UDP,
                 payload: PACED_PAYLOAD as usize,
                 packets_per_second: SITE_PACE,
                 refresh: Some(SCHEDULE),

@@ -85,11 +85,17 @@ fn every_figure_has_a_row() {
         .into_iter()
         .flat_map(|payload| model::Way::BOTH.map(|way| Measured { payload, way, kbps: 1e4 }));
     let results = Results {
-        headers: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, SCHEDULE).unwrap()),
+        headers: HeaderSizes::new(
+            ProtocolStack::IPV6_UDP,
+            header_cycle(ProtocolStack::IPV6_UDP, SCHEDULE).unwrap(),
+        ),
         others: simulate::other_stacks()
             .map(|stack| (stack, HeaderSizes::new(stack, header_cycle(stack, SCHEDULE).unwrap())))
             .collect(),
-        settled: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, Refresh::Off).unwrap()),
+        settled: HeaderSizes::new(
+            ProtocolStack::IPV6_UDP,
+            header_cycle(ProtocolStack::IPV6_UDP, Refresh::Off).unwrap(),
+        ),
         runs: jobs.into_iter().map(|job| (job, Found::default())).collect(),
         scale: TINY,
         real: real.collect(),

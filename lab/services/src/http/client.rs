@@ -13,7 +13,7 @@ use thinair_wire::time::Instant;
 
 use super::{HttpProtocol, Url};
 use thinair_services::resolve::{ResolveError, resolve};
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// Size of a read, in octets.
 const READ: usize = 16_384;
@@ -135,7 +135,7 @@ fn try_all(task: &FetchTask<'_>, report: &mut FetchReport) -> Result<HttpRespons
     let start = now();
     // Rejects an invalid target before any connection.
     task.protocol.client(task.url.target(), task.limits)?;
-    let mut waiting = Waiting::new(task.signals, Some(start + task.limit))?;
+    let mut waiting = Wait::new(task.signals, Some(start + task.limit))?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len().saturating_sub(1);
@@ -174,7 +174,7 @@ impl<'t> HttpExchange<'t> {
         mut engine: Box<dyn ClientEngine>,
         address: SocketAddr,
         start: Instant,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut Wait<'_>,
         report: &mut FetchReport,
     ) -> Result<Self, FetchError> {
         let refused = |why: &thinair_os::Error| FetchError::Connect(address, why.kind().into());
@@ -205,11 +205,7 @@ impl<'t> HttpExchange<'t> {
         Ok(Self { task, engine, address, stream, start, shut: false })
     }
 
-    fn run(
-        mut self,
-        waiting: &mut Waiting<'_>,
-        report: &mut FetchReport,
-    ) -> Result<HttpResponse, FetchError> {
+    fn run(mut self, waiting: &mut Wait<'_>, report: &mut FetchReport) -> Result<HttpResponse, FetchError> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
@@ -278,7 +274,7 @@ impl<'t> HttpExchange<'t> {
 }
 
 /// Waits until the socket is ready, or until the deadline.
-fn look(waiting: &mut Waiting<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
+fn look(waiting: &mut Wait<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
     match waiting.wait(until)? {
         Woken::Look => Ok(()),
         Woken::Interrupted => Err(FetchError::Interrupted),

@@ -18,7 +18,7 @@ use super::certificate::provider;
 use super::{ALPN, NO_ERROR, Trust, runtime, transport};
 use crate::http::{FetchError as Common, Url};
 use thinair_services::resolve::resolve;
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// Time that a connection stays open for the session's ticket, which follows the handshake at an unknown time.
 const TICKET: Duration = Duration::from_millis(500);
@@ -114,7 +114,7 @@ pub fn fetch(task: &Http3Task<'_>) -> Http3Outcome {
 }
 
 fn try_all(task: &Http3Task<'_>, report: &mut Http3Report) -> Result<HttpResponse, FetchError> {
-    let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
+    let mut waiting = Wait::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
     let last = addresses.len().saturating_sub(1);

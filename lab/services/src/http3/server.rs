@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use super::certificate::{IdentityError, provider};
 use super::{ALPN, NO_ERROR, ServerIdentity, runtime, transport};
 use crate::http::ServedFolder;
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
 /// Time that clients have to receive the close at the server's end.
 const END: Duration = Duration::from_millis(200);
@@ -153,7 +153,7 @@ impl Http3Server {
     /// The system cannot wait any more.
     pub fn run(self) -> Result<Http3ServerStatistics, thinair_os::Error> {
         let Self { signals, runtime, endpoint, max_connections, shared, .. } = self;
-        let mut waiting = Waiting::new(Some(&signals), None)?;
+        let mut waiting = Wait::new(Some(&signals), None)?;
         let (ended, has_ended) = mpsc::channel();
         let (serving, done) = (endpoint.clone(), shared.clone());
         let woken = waiting.elsewhere(move || {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thinair_coap::congestion::Transmission;
 use thinair_coap::{Config, Request, Timing};
-use thinair_emulator::RunError;
+use thinair_emulator::EmulatorError;
 use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_simulation::kernel::{self, Exchanges};
@@ -72,7 +72,7 @@ pub(crate) fn theirs_exchanges(
     loss: u32,
     count: u32,
     seed: u64,
-) -> Result<(f64, [u64; 2], u64), RunError> {
+) -> Result<(f64, [u64; 2], u64), EmulatorError> {
     let plan = Exchanges { request: REQUEST, response: RESPONSE, count, interval: INTERVAL };
     let seen = kernel::exchanges(&with_loss(model, loss), seed, plan)?;
     let sum: Duration = seen.what.iter().sum();
@@ -105,7 +105,7 @@ pub(crate) fn ours_download(percent: u32, run: u32) -> f64 {
 }
 
 /// Goodput of the kernel's download in kbit/s, and 99th percentile of the packets' lateness in us.
-pub(crate) fn theirs_download(percent: u32, seed: u64) -> Result<(f64, u64), RunError> {
+pub(crate) fn theirs_download(percent: u32, seed: u64) -> Result<(f64, u64), EmulatorError> {
     let seen = kernel::download(&lossy(percent), seed, OCTETS)?;
     Ok((goodput(seen.what), seen.lateness.percentile(99).unwrap_or(0) / 1_000))
 }

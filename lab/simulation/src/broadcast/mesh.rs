@@ -16,7 +16,7 @@ use super::sender::Sender;
 use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
 use crate::streams::{Purpose, Streams};
-use thinair_emulator::{Flow, Stack};
+use thinair_emulator::{ProtocolStack, StackFlow};
 
 /// PID of the first site; the hub has the one before.
 const FIRST_PID: u16 = 0x40;
@@ -46,7 +46,7 @@ pub struct Plan {
     /// Carrier of each site, and of the hub.
     pub carrier: Carrier,
     /// Headers of the packets.
-    pub stack: Stack,
+    pub stack: ProtocolStack,
     /// Payload of a packet, in octets.
     pub payload: usize,
     /// Packets per second of each site, to all others; at least 1.
@@ -133,10 +133,10 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-fn flows(plan: &Plan) -> Result<Vec<Flow>, Error> {
+fn flows(plan: &Plan) -> Result<Vec<StackFlow>, Error> {
     let flow = |site: u8| {
         let seed = Streams::new(plan.seed).stream(0, u32::from(site), Purpose::Content).next_u64();
-        Flow::new(plan.stack, plan.payload, site, seed)
+        StackFlow::new(plan.stack, plan.payload, site, seed)
             .filter(|flow| flow.packet_len() + 100 < MOST_PACKET)
             .ok_or(Error::Unfit("the payload does not fit into a packet"))
     };
@@ -162,7 +162,7 @@ struct Ear<'m> {
 
 struct Run<'p, 'm> {
     plan: &'p Plan,
-    flows: Vec<Flow>,
+    flows: Vec<StackFlow>,
     /// Time of each site's first packet, in nanoseconds.
     phases: Vec<u64>,
     next: Vec<u32>,
@@ -178,7 +178,7 @@ struct Run<'p, 'm> {
 }
 
 impl<'p, 'm> Run<'p, 'm> {
-    fn new(plan: &'p Plan, flows: Vec<Flow>, memory: &'m mut [Vec<u8>]) -> Result<Self, Error> {
+    fn new(plan: &'p Plan, flows: Vec<StackFlow>, memory: &'m mut [Vec<u8>]) -> Result<Self, Error> {
         let sites = flows.len();
         let channel = |flows: u16| -> Result<Option<(CompressorConfig, Mode)>, Error> {
             let config = plan.refresh.map(|refresh| plan.stack.compressor(flows, refresh)).transpose()?;
@@ -382,7 +382,7 @@ mod tests {
             filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
             concat: 1,
         },
-        stack: Stack::IPV6_UDP,
+        stack: ProtocolStack::IPV6_UDP,
         payload: 40,
         packets_per_second: 400,
         refresh: Some(Refresh::Cycle { ir: 3, so: 50, direct: true }),

@@ -11,7 +11,7 @@ use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
-use thinair_emulator::{Flow, Stack};
+use thinair_emulator::{ProtocolStack, StackFlow};
 
 /// PID of the stream.
 const PID: u16 = 0x35;
@@ -22,7 +22,7 @@ pub struct Plan {
     /// The carrier.
     pub carrier: Carrier,
     /// Headers of the packets.
-    pub stack: Stack,
+    pub stack: ProtocolStack,
     /// Payload of a packet, in octets.
     pub payload: usize,
     /// Compression of headers; `None`: not compressed.
@@ -117,7 +117,7 @@ enum Event {
 ///
 /// The payload does not fit into a packet, or a packet is rejected.
 pub fn run(plan: &Plan) -> Result<Outcome, Error> {
-    let flow = Flow::new(plan.stack, plan.payload, 1, plan.seed)
+    let flow = StackFlow::new(plan.stack, plan.payload, 1, plan.seed)
         .ok_or(Error::Unfit("the payload does not fit into a packet"))?;
     let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
     let rohc: Option<(CompressorConfig, Mode)> = plan
@@ -184,7 +184,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
 
 struct Run<'p> {
     plan: &'p Plan,
-    flow: Flow,
+    flow: StackFlow,
     sender: Sender,
     /// Numbers and arrival times of packets before the compressor.
     waiting: VecDeque<(u32, Instant)>,
@@ -290,7 +290,7 @@ impl Run<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use thinair_ule::Since;
-    use thinair_ule::capacity::{self, Encapsulation, Headers};
+    use thinair_ule::capacity::{self, Encapsulation, HeaderRun};
 
     use super::*;
     use crate::broadcast::Filling;
@@ -305,7 +305,7 @@ mod tests {
     };
     const PLAN: Plan = Plan {
         carrier: CARRIER,
-        stack: Stack::IPV6_UDP,
+        stack: ProtocolStack::IPV6_UDP,
         payload: 40,
         compression: Some(PAPER),
         offered: Offered::Saturating,
@@ -315,8 +315,8 @@ mod tests {
         seed: 1,
     };
 
-    fn exact(encapsulation: Encapsulation, filling: capacity::Filling, headers: &[Headers]) -> f64 {
-        let flow = capacity::Flow { payload: 40, headers };
+    fn exact(encapsulation: Encapsulation, filling: capacity::Filling, headers: &[HeaderRun]) -> f64 {
+        let flow = capacity::PacketFlow { payload: 40, headers };
         capacity::cost(encapsulation, filling, flow).throughput(CARRIER.bitrate)
     }
 
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_the_model_counts() {
-        let headers = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+        let headers = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
         let expected = exact(Encapsulation::ULE, capacity::Filling::Packing, &headers);
         for filling in [CARRIER.filling, Filling::Pull] {
             let outcome = run(&Plan { carrier: Carrier { filling, ..CARRIER }, ..PLAN }).unwrap();
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn o_mode_and_pdu_concat_take_what_compression_leaves() {
-        let settled = [Headers { packets: 1, octets: 3 }];
+        let settled = [HeaderRun { packets: 1, octets: 3 }];
         let optimistic = Compression { refresh: Refresh::default(), mode: Mode::Optimistic };
         for filling in [CARRIER.filling, Filling::Pull] {
             let plan = Plan {

@@ -12,17 +12,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thinair_link::Side;
-use thinair_os::udp::{self, Received};
+use thinair_os::udp::{self, ReceiveBatch};
 use thinair_os::{EventLoop, Interface, RealTime, Route, Tun, clock};
 use thinair_rohc::{CompressorConfig, Mode, Refresh};
 use thinair_ule::ts::packets;
-use thinair_ule::{Pace, Pid, TsPacket};
+use thinair_ule::{Pid, SlotClock, TsPacket};
 
 use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Error, Filling};
-use thinair_emulator::Stack;
-use thinair_emulator::{Ends, Lateness, Where};
+use thinair_emulator::ProtocolStack;
+use thinair_emulator::{Lateness, LinkEnds, Where};
 
 const PID: u16 = 0x40;
 
@@ -116,9 +116,9 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     if !(16..=1_400).contains(&plan.payload) {
         return Err(RunError::Payload(plan.payload));
     }
-    let ends = Ends::open(&Where::Create, (1_500, 1_500), "cubic")?;
+    let ends = LinkEnds::open(&Where::Create, (1_500, 1_500), "cubic")?;
     let sockets = lay_cable(&ends)?;
-    let config = plan.refresh.map(|refresh| Stack::IPV6_UDP.compressor(1, refresh)).transpose();
+    let config = plan.refresh.map(|refresh| ProtocolStack::IPV6_UDP.compressor(1, refresh)).transpose();
     let rohc = config.map_err(Error::from)?.map(|config| (config, Mode::Unidirectional));
     // The receiver ends after the sender, so that it receives everything.
     let (no_more_to_send, to_hear) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
@@ -161,7 +161,7 @@ struct Sockets {
 }
 
 /// Connects both namespaces by a cable, with a socket at each of its ends.
-fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
+fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RunError> {
     let (a, b) = (ends.namespace(Side::A), ends.namespace(Side::B));
     Interface::veth((a, CABLE), (b, CABLE))?;
     for (side, own) in [(Side::A, HERE), (Side::B, THERE)] {
@@ -212,7 +212,7 @@ fn send(
     let realtime = RealTime::request();
     // Without busy waiting: late slots are made up for, as slots are counted from the start.
     let mut events = EventLoop::new(Duration::ZERO)?;
-    let mut pace = Pace::new(clock::now(), plan.bitrate);
+    let mut pace = SlotClock::new(clock::now(), plan.bitrate);
     let mut sent = Sent { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut datagram = Vec::with_capacity(TS_PER_DATAGRAM * size_of::<TsPacket>());
@@ -275,7 +275,7 @@ fn receive(
     events.add(tun, 0)?;
     events.add(&sockets.stream, 1)?;
     events.add(&sockets.beside, 2)?;
-    let mut received = Received::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
+    let mut received = ReceiveBatch::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
     let mut heard = Heard::default();
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut until = None;
@@ -319,7 +319,7 @@ fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
 }
 
 /// Result of iperf3 at its sending end, which includes that of the receiving one.
-fn iperf(plan: &Plan, ends: &Ends) -> Result<Value, RunError> {
+fn iperf(plan: &Plan, ends: &LinkEnds) -> Result<Value, RunError> {
     let mut server = Command::new("iperf3");
     server.args(["--server", "--one-off", "--bind", "fd09::2"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = ends.namespace(Side::B).spawn(&mut server)?;
@@ -332,7 +332,7 @@ fn iperf(plan: &Plan, ends: &Ends) -> Result<Value, RunError> {
     serde_json::from_slice(&client?).map_err(|error| RunError::Iperf(error.to_string()))
 }
 
-fn client(plan: &Plan, ends: &Ends) -> Result<Vec<u8>, RunError> {
+fn client(plan: &Plan, ends: &LinkEnds) -> Result<Vec<u8>, RunError> {
     let mut client = Command::new("iperf3");
     client
         .args(["-6", "--client", "fd09::2", "--udp", "--json", "--connect-timeout", "3000"])

@@ -9,7 +9,7 @@ use thinair_rohc::{
     Endpoint, Mode,
 };
 use thinair_ule::{
-    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, Source, TsPacket,
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -43,7 +43,7 @@ struct Outbox {
     spare: Vec<Vec<u8>>,
 }
 
-impl Source for Outbox {
+impl SnduSource for Outbox {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let pdu = self.pdus.get(ahead)?;
         let kind = match pdu.first().map(|octet| octet >> 4) {

@@ -17,11 +17,11 @@ use thinair_link::Side;
 use thinair_lowpan::dispatch;
 use thinair_lowpan::forward::{FirstFragment, Forward, Route};
 use thinair_lowpan::fragment::{Fragment, FragmentHeader, Fragments};
-use thinair_lowpan::frame::{Frame as MacFrame, MAX_LEN};
-use thinair_lowpan::reassembly::Kind;
-use thinair_lowpan::stack::{Content, Mesh, Stack};
+use thinair_lowpan::frame::{MAX_LEN, WpanFrame as MacFrame};
+use thinair_lowpan::reassembly::DatagramKind;
+use thinair_lowpan::stack::{HeaderStack, MeshHeader, StackContent};
 use thinair_lowpan::{
-    Compressed, Context, Contexts, LinkAddress, Links, Settings, compress, decompress, fcs,
+    CompressedPacket, Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, compress, decompress, fcs,
 };
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
@@ -68,7 +68,7 @@ pub(super) struct Lowpan {
     compression: Compression,
     forwarding: Forwarding,
     topology: Topology,
-    settings: Settings,
+    settings: LowpanSettings,
     frames: Vec<OnTheWay>,
     /// Free slots for frames.
     free: Vec<u32>,
@@ -102,13 +102,13 @@ impl Load for Lowpan {
 
 impl Lowpan {
     pub(super) fn new(compression: Compression, forwarding: Forwarding, topology: Topology) -> Self {
-        let prefix = Context::new(address(0), packet::PREFIX_BITS);
+        let prefix = LowpanContext::new(address(0), packet::PREFIX_BITS);
         let contexts = prefix.and_then(|prefix| Contexts::NONE.with(0, prefix)).unwrap_or(Contexts::NONE);
         Self {
             compression,
             forwarding,
             topology,
-            settings: Settings { contexts, ..Settings::default() },
+            settings: LowpanSettings { contexts, ..LowpanSettings::default() },
             frames: Vec::new(),
             free: Vec::new(),
             stations: (0..topology.nodes()).map(|_| Station::default()).collect(),
@@ -220,7 +220,7 @@ impl Lowpan {
             return self.route(air, node, peer, &tunnel::wrap(node, peer, rohc));
         }
         let octets = [&dispatch::ROHC, rohc].concat();
-        let compressed = Compressed::rohc(octets.len());
+        let compressed = CompressedPacket::rohc(octets.len());
         self.cut(air, node, peer, &compressed, &octets);
     }
 
@@ -229,7 +229,7 @@ impl Lowpan {
         let hop = if self.is_mesh() { to } else { self.topology.next_hop(node, to) };
         if matches!(self.compression, Compression::None) {
             let octets = [&[dispatch::IPV6], ipv6].concat();
-            let compressed = Compressed { header_in: 0, header_out: 1, len: octets.len() };
+            let compressed = CompressedPacket { header_in: 0, header_out: 1, len: octets.len() };
             return self.cut(air, node, hop, &compressed, &octets);
         }
         let mut out = [0; PACKET_ROOM];
@@ -243,10 +243,10 @@ impl Lowpan {
     }
 
     /// Fragments a packet to `to`, which is a neighbor or, with mesh headers, any node.
-    fn cut(&mut self, air: &mut Air, node: u16, to: u16, compressed: &Compressed, octets: &[u8]) {
+    fn cut(&mut self, air: &mut Air, node: u16, to: u16, compressed: &CompressedPacket, octets: &[u8]) {
         let hop = self.topology.next_hop(node, to);
         let hops = self.topology.distance(node, to) as u8;
-        let mesh = (hop != to).then(|| Mesh { hops_left: hops, links: links(node, to) });
+        let mesh = (hop != to).then(|| MeshHeader { hops_left: hops, links: links(node, to) });
         let room = FRAME_ROOM - if mesh.is_some() { MESH_HEADER } else { 0 };
         let station = self.station(node);
         match Fragments::new(compressed, octets, station.tag.wrapping_add(1), room) {
@@ -259,7 +259,7 @@ impl Lowpan {
     }
 
     /// Enqueues a frame to a neighbor.
-    fn put(&mut self, air: &mut Air, node: u16, hop: u16, mesh: Option<Mesh>, fragment: &Fragment<'_>) {
+    fn put(&mut self, air: &mut Air, node: u16, hop: u16, mesh: Option<MeshHeader>, fragment: &Fragment<'_>) {
         let mut payload = [0; MAX_LEN];
         let start = mesh.map_or(Some(0), |mesh| mesh.write(&mut payload));
         let end = start.and_then(|start| Some(start + fragment.write(payload.get_mut(start..)?).ok()?));
@@ -295,28 +295,28 @@ impl Lowpan {
     /// Handles a frame at a node. Returns a packet for this node.
     fn on_frame(&mut self, air: &mut Air, node: u16, octets: &[u8]) -> Option<Vec<u8>> {
         let frame = MacFrame::read(fcs::check(octets).ok()?).ok()?;
-        let Ok(stack) = Stack::read(frame.links(), frame.payload) else {
+        let Ok(stack) = HeaderStack::read(frame.links(), frame.payload) else {
             self.station(node).refused += 1;
             return None;
         };
         if let (Some(hops_left), LinkAddress::Short(to)) = (stack.hops_left, stack.links.destination)
             && to != node
         {
-            self.on_mesh(air, node, to, Mesh { hops_left, links: stack.links }, frame.payload);
+            self.on_mesh(air, node, to, MeshHeader { hops_left, links: stack.links }, frame.payload);
             return None;
         }
         match (stack.fragment, stack.content) {
-            (None, Content::Ipv6(octets)) => {
+            (None, StackContent::Ipv6(octets)) => {
                 let mut out = [0; PACKET_ROOM];
                 match decompress(&self.settings, stack.links, octets, &mut out) {
                     Ok(done) => self.on_ipv6(air, node, out.get(..done.len)?.to_vec()),
                     Err(_) => self.refuse(node),
                 }
             }
-            (None, Content::Rohc(octets)) => {
+            (None, StackContent::Rohc(octets)) => {
                 self.on_rohc(air, node, stack.links.source, octets.get(dispatch::ROHC.len()..)?)
             }
-            (None, Content::Part(_)) => self.refuse(node),
+            (None, StackContent::Part(_)) => self.refuse(node),
             (Some(header), content) => self.on_fragment(air, node, stack.links, header, content.octets()),
         }
     }
@@ -327,9 +327,9 @@ impl Lowpan {
     }
 
     /// Forwards a frame for another node, unchanged except for Hops Left. RFC 4944, section 5.2.
-    fn on_mesh(&mut self, air: &mut Air, node: u16, to: u16, mesh: Mesh, payload: &[u8]) {
+    fn on_mesh(&mut self, air: &mut Air, node: u16, to: u16, mesh: MeshHeader, payload: &[u8]) {
         let mut payload = payload.to_vec();
-        let mesh = Mesh { hops_left: mesh.hops_left.saturating_sub(1), ..mesh };
+        let mesh = MeshHeader { hops_left: mesh.hops_left.saturating_sub(1), ..mesh };
         if mesh.hops_left == 0 || mesh.write(&mut payload).is_none() {
             self.station(node).refused += 1;
             return;
@@ -357,8 +357,8 @@ impl Lowpan {
         let (kind, octets) =
             self.station(node).assemble(air.now(), &settings, links, header, content, most)?;
         match kind {
-            Kind::Ipv6 => self.on_ipv6(air, node, octets),
-            Kind::Rohc => self.on_rohc(air, node, links.source, &octets),
+            DatagramKind::Ipv6 => self.on_ipv6(air, node, octets),
+            DatagramKind::Rohc => self.on_rohc(air, node, links.source, &octets),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use thinair_segment::{Loss, SegmentSizer};
+use thinair_segment::{LossDetection, SegmentSizer};
 use thinair_wire::time::Instant;
 
 use super::Config;
@@ -226,12 +226,12 @@ impl Running {
                 Event::Lost(loss) if self.began.is_some() => {
                     self.tell_frames(plan, sizer, now);
                     let loss = match loss {
-                        tcp::Loss::Fast => Loss::Fast,
-                        tcp::Loss::Timeout => Loss::Rto,
+                        tcp::Loss::Fast => LossDetection::Fast,
+                        tcp::Loss::Timeout => LossDetection::Rto,
                     };
                     match loss {
-                        Loss::Rto => self.losses.0 += 1,
-                        Loss::Fast => self.losses.1 += 1,
+                        LossDetection::Rto => self.losses.0 += 1,
+                        LossDetection::Fast => self.losses.1 += 1,
                     }
                     sizer.on_lost(loss, now);
                     self.note(plan, sizer.size(), now);

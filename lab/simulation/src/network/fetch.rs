@@ -42,7 +42,7 @@ use crate::tcp;
 use fragmenting::Fragmenting;
 use party::{Client, Drawn, Manners, Party, Server};
 use recorded::Recorded;
-use thinair_emulator::{RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, RohcChannel};
 
 pub use recorded::{Octets, Packet};
 pub use rounds::{Carried, Round, Rounds};
@@ -163,7 +163,7 @@ pub struct Fetched {
     /// Octets of all packets by layer.
     pub octets: Octets,
     /// Totals of the link from A and from B, which are smaller with ROHC.
-    pub totals: [Totals; 2],
+    pub totals: [DirectionTotals; 2],
 }
 
 impl Fetched {

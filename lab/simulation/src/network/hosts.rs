@@ -6,7 +6,7 @@ use thinair_link::Side;
 use thinair_wire::time::Instant;
 
 use super::{Address, Host};
-use thinair_emulator::Totals;
+use thinair_emulator::DirectionTotals;
 
 /// Hosts in the order in which they were added.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub(super) trait World<H: Host> {
     fn hosts_mut(&mut self) -> &mut Hosts<H>;
 
     /// Totals that the link has carried from that side.
-    fn totals(&self, from: Side) -> Totals;
+    fn totals(&self, from: Side) -> DirectionTotals;
 
     /// Number of events.
     fn events(&self) -> u64;

@@ -14,7 +14,7 @@ use thinair_wire::time::Instant;
 
 use super::hosts::{Hosts, World};
 use super::{Address, Host};
-use thinair_emulator::{Ends, Engine, Lateness, RohcChannel, Totals, Where};
+use thinair_emulator::{DirectionTotals, Engine, Lateness, LinkEnds, RohcChannel, Where};
 
 /// Maximum size of a packet in octets: only the link fragments.
 const LONGEST: u32 = 65_535;
@@ -51,7 +51,7 @@ pub struct RealTimeLink {
     realtime: RealTime,
     events: EventLoop,
     // Must be dropped last.
-    ends: Ends,
+    ends: LinkEnds,
 }
 
 impl RealTimeLink {
@@ -60,7 +60,7 @@ impl RealTimeLink {
     /// # Errors
     /// The caller lacks privileges (CAP_SYS_ADMIN, CAP_NET_ADMIN), or the system lacks TUN.
     pub fn open() -> Result<Self, Error> {
-        let ends = Ends::open(&Where::Create, (LONGEST, LONGEST), "cubic")?;
+        let ends = LinkEnds::open(&Where::Create, (LONGEST, LONGEST), "cubic")?;
         let hosts = [hosts_of(&ends, Side::A)?, hosts_of(&ends, Side::B)?];
         let realtime = RealTime::request();
         let events = EventLoop::new(realtime.spin())?;
@@ -99,7 +99,7 @@ impl fmt::Debug for RealTimeLink {
 }
 
 /// Creates the device for the hosts of a side, and routes: to them through it, and to the other side through the link.
-fn hosts_of(ends: &Ends, side: Side) -> Result<Tun, Error> {
+fn hosts_of(ends: &LinkEnds, side: Side) -> Result<Tun, Error> {
     let namespace = ends.namespace(side);
     let tun = Tun::open_in(namespace, INTERFACE, TunKind::Tun)?;
     let (link, here) = (ends.tun(side).name(), tun.name());
@@ -338,7 +338,7 @@ impl<H: Host> World<H> for RealTimeNetwork<'_, H> {
         &mut self.hosts
     }
 
-    fn totals(&self, from: Side) -> Totals {
+    fn totals(&self, from: Side) -> DirectionTotals {
         self.engine.totals(from)
     }
 

@@ -16,7 +16,7 @@ use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork
 use super::{Host, Network};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
-use thinair_emulator::{RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, RohcChannel};
 
 const COAP: u16 = 5_683;
 const FTP_DATA: u16 = 20;
@@ -59,7 +59,7 @@ pub struct Outcome {
     /// Results by client.
     pub clients: Vec<ClientOutcome>,
     /// Totals of the link from A and from B.
-    pub totals: [Totals; 2],
+    pub totals: [DirectionTotals; 2],
     /// Octets that the download has delivered.
     pub downloaded: u64,
     /// Time from the start until the download was complete, if it has an end.

@@ -6,7 +6,7 @@ use thinair_coap::uri::PORT;
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
 use thinair_services::coap::client::{
-    AddressError, ClientError, Ending, Flow, Outcome, Report, Task, Told, ask,
+    AddressError, ClientError, ClientTask, Continuation, Ending, TaskOutcome, TaskProgress, TaskReport, ask,
 };
 
 use super::super::output::{self, ResponseOutput};
@@ -21,7 +21,7 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     let outcome = exchange(asked, &mut |message, report| {
         output.show(message, report).unwrap_or_else(|error| {
             failure = Some(error);
-            Flow::Stop
+            Continuation::Stop
         })
     })?;
     if let Some(error) = failure {
@@ -61,8 +61,8 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
 /// Sends the request and waits for the response, with a progress bar on terminals.
 fn exchange(
     asked: &Ask<'_>,
-    show: &mut dyn FnMut(&Received<'_>, &Report) -> Flow,
-) -> anyhow::Result<Outcome> {
+    show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
+) -> anyhow::Result<TaskOutcome> {
     let (arguments, options) = (asked.arguments, &asked.arguments.options);
     let request = Request {
         method: asked.method,
@@ -79,30 +79,30 @@ fn exchange(
     let (count, observe_for) = asked.observe.unwrap_or_default();
     // From here on, waiting includes interruption signals.
     let signals = Signals::take()?;
-    let task = Task {
+    let task = ClientTask {
         config: options.config(),
         connect_timeout: options.connect_timeout,
         limit: options.timeout,
         observe_for,
         signals: Some(&signals),
-        ..Task::new(&arguments.uri, &request)
+        ..ClientTask::new(&arguments.uri, &request)
     };
     let mut bar = None;
     let mut notifications = 0;
     let outcome = ask(&task, &mut |event| match event {
-        Told::Progress { sent, received, total } => {
+        TaskProgress::Progress { sent, received, total } => {
             show_progress(&mut bar, asked.payload.len(), sent, received, total);
-            Flow::Go
+            Continuation::Go
         }
-        Told::Notification(message, report) => {
+        TaskProgress::Notification(message, report) => {
             if let Some(bar) = bar.take() {
                 bar.finish_and_clear();
             }
             notifications += 1;
             let ends = count.is_some_and(|count| notifications >= count);
             match show(message, report) {
-                Flow::Go if !ends => Flow::Go,
-                _ => Flow::Stop,
+                Continuation::Go if !ends => Continuation::Go,
+                _ => Continuation::Stop,
             }
         }
     });
@@ -195,7 +195,7 @@ pub(in super::super) fn discover(arguments: &RequestArguments) -> anyhow::Result
     if options.json || options.output.is_some() {
         return run_one(&asked);
     }
-    let outcome = exchange(&asked, &mut |_, _| Flow::Go)?;
+    let outcome = exchange(&asked, &mut |_, _| Continuation::Go)?;
     match &outcome.result {
         Ok(Ending::Response(response)) if response.is_success() => {
             output::print_details(options, response, &outcome.report);

@@ -5,7 +5,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::Context as _;
-use thinair_emulator::{Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus};
+use thinair_emulator::{
+    Ended, Engine, LinkEnds, Passage, RohcChannel, RunReport, Where, addresses, route_mtus,
+};
 use thinair_link::Side;
 use thinair_os::clock;
 use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
@@ -28,7 +30,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         Some((a, b)) => Where::Open { a: a.clone(), b: b.clone() },
         None => Where::Create,
     };
-    let ends = Ends::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
+    let ends = LinkEnds::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
     let engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
     let mut engine = match (arguments.iphc, arguments.unnumbered) {
         (true, _) => engine.with_iphc(),
@@ -98,7 +100,7 @@ pub fn advise(error: thinair_os::Error) -> anyhow::Error {
 }
 
 /// Returns the command, with variables that describe its environment.
-fn command(arguments: &RunArguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
+fn command(arguments: &RunArguments, ends: &LinkEnds) -> anyhow::Result<Option<Command>> {
     let Some((program, rest)) = arguments.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(rest);
@@ -112,7 +114,7 @@ fn command(arguments: &RunArguments, ends: &Ends) -> anyhow::Result<Option<Comma
     Ok(Some(command))
 }
 
-fn welcome(ends: &Ends) {
+fn welcome(ends: &LinkEnds) {
     for side in Side::ALL {
         let [(four, _), (six, _)] = addresses(side);
         let namespace = ends.namespace(side);
@@ -122,7 +124,7 @@ fn welcome(ends: &Ends) {
     eprintln!("thinair: try `{a} ping 10.9.0.2`; the link is there until it is interrupted");
 }
 
-fn status(arguments: &RunArguments, ends: &Ends, report: &Report) -> ExitCode {
+fn status(arguments: &RunArguments, ends: &LinkEnds, report: &RunReport) -> ExitCode {
     let Ended::Command(status) = report.ended else { return ExitCode::SUCCESS };
     if !status.success() {
         let program = arguments.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
@@ -139,7 +141,7 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 /// Reason for the end, and exit status of the command, for reports.
-pub(in crate::link) fn ended(report: &Report) -> (&'static str, Option<u8>) {
+pub(in crate::link) fn ended(report: &RunReport) -> (&'static str, Option<u8>) {
     match report.ended {
         Ended::Command(status) => ("command", Some(code(status))),
         Ended::Signal => ("signal", None),

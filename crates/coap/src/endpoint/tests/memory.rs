@@ -11,9 +11,9 @@ use thinair_link::Random;
 use super::support::*;
 use crate::endpoint::flight::Flight;
 use crate::endpoint::observers::Observer;
-use crate::endpoint::peer::Peer;
-use crate::endpoint::remembered::Seen;
-use crate::endpoint::server::Pending;
+use crate::endpoint::peer::PeerState;
+use crate::endpoint::remembered::StoredMessage;
+use crate::endpoint::server::PendingRequest;
 use crate::*;
 
 /// Octets of an entry of the index by hash: two buckets at most, and a link.
@@ -24,9 +24,9 @@ const ORDER: usize = 8;
 
 #[test]
 fn octets_of_each_are_those_of_the_documentation() {
-    let peer = size_of::<Peer<SocketAddr>>() + SLOT + INDEX + ORDER;
-    let remembered = size_of::<Seen>() + INDEX;
-    let request = size_of::<Pending>() + SLOT + ORDER;
+    let peer = size_of::<PeerState<SocketAddr>>() + SLOT + INDEX + ORDER;
+    let remembered = size_of::<StoredMessage>() + INDEX;
+    let request = size_of::<PendingRequest>() + SLOT + ORDER;
     std::println!(
         "peer {peer}, remembered {remembered}, request {request}, flight {}, observer {}",
         size_of::<Flight>(),
@@ -43,7 +43,7 @@ impl<P: Copy + Eq + core::hash::Hash> Endpoint<P> {
         let octets = self.peers.capacity()
             + self.remembered.capacity()
             + self.octets.capacity()
-            + self.outgoing.capacity() * size_of::<crate::endpoint::Outgoing>()
+            + self.outgoing.capacity() * size_of::<crate::endpoint::QueuedSend>()
             + self.flights.capacity()
             + self.requests.capacity()
             + self.unacknowledged.capacity()

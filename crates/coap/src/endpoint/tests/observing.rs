@@ -49,7 +49,7 @@ fn states(events: &[Event<'static, u8>]) -> Vec<std::string::String> {
 /// RFC 7641, figure 2: registration and two notifications.
 #[test]
 fn figure_2_observing_a_resource() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     pair.request(&Request::get("/temperature").observe());
     let mut events = pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -77,13 +77,13 @@ fn notifications_that_were_overtaken_are_dropped() {
     let mut client = plain(Config::default());
     client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
     sent(&mut client, at(0));
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     let mut notify = |millis: u64, id: u8, observe: u32| {
         let message_type = if id == 0 { 0x61 } else { 0x51 };
         let observe = observe.to_be_bytes();
         let datagram = [&[message_type, 0x45, 0, id, 0, 0x63], &observe[1..], &[0xFF, id]].concat();
         let events = received(&mut client, at(millis), &datagram);
-        told.extend(events.iter().map(|event| match event {
+        delivered.extend(events.iter().map(|event| match event {
             Event::Notification { message, .. } => message.payload[0],
             other => panic!("{other:?}"),
         }));
@@ -101,13 +101,13 @@ fn notifications_that_were_overtaken_are_dropped() {
     // After 128 s every value is new.
     notify(128_070, 8, 4);
     notify(128_071, 9, 4);
-    assert_eq!(told, [0, 1, 4, 6, 7, 9]);
+    assert_eq!(delivered, [0, 1, 4, 6, 7, 9]);
 }
 
 /// Section 3.3.1: without a notification within Max-Age and some seconds, the client registers again.
 #[test]
 fn a_client_registers_again_when_the_representation_is_too_old() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -135,7 +135,7 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
 #[test]
 fn observations_end() {
     for confirmable in [None, Some(false), Some(true)] {
-        let mut pair = Pair::new(Config::default(), Config::default());
+        let mut pair = EndpointPair::new(Config::default(), Config::default());
         let mut app = Thermometer::new();
         let call = pair.request(&Request::get("/temperature").observe());
         pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -166,7 +166,7 @@ fn observations_end() {
 /// Section 4.2: an error ends the observation; section 4.5: a client that does not acknowledge is removed.
 #[test]
 fn errors_and_silence_end_observations() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -192,14 +192,17 @@ fn errors_and_silence_end_observations() {
         newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
     assert_eq!(payloads, [&b"1"[..], b"2", b"6", b"14", b"30"]);
     let expected = Gone::Timeout { transmissions: 5 };
-    let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
-    assert!(matches!(told[..], [.., Event::ObserverGone { reason, .. }] if reason == expected), "{told:?}");
+    let events: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
+    assert!(
+        matches!(events[..], [.., Event::ObserverGone { reason, .. }] if reason == expected),
+        "{events:?}"
+    );
 }
 
 /// Section 4.5: "at least every 24 hours".
 #[test]
 fn at_least_once_a_day_a_notification_is_confirmable() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -222,7 +225,7 @@ fn a_notification_in_blocks() {
         policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
         ..Config::default()
     };
-    let mut pair = Pair::new(Config::default(), config);
+    let mut pair = EndpointPair::new(Config::default(), config);
     let mut app = Thermometer::new();
     app.celsius = "0123456789012345678901234567890123456789012345678901234567890123456789";
     pair.request(&Request::get("/status").observe());
@@ -230,9 +233,9 @@ fn a_notification_in_blocks() {
     let next = "9".repeat(130);
     pair.server.notify(at(pair.millis), app.observers[0], &Response::content(next.as_bytes()), true).unwrap();
     events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
-    let told: Vec<_> =
+    let events: Vec<_> =
         events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
-    assert_eq!(states(&told), [app.celsius, &next]);
+    assert_eq!(states(&events), [app.celsius, &next]);
     assert_eq!(
         pair.log,
         [
@@ -252,7 +255,7 @@ fn a_notification_in_blocks() {
 
 #[test]
 fn the_list_of_observers_is_bounded() {
-    let mut pair = Pair::new(
+    let mut pair = EndpointPair::new(
         Config::default(),
         Config { limits: Limits { max_observers: 1, ..Limits::default() }, ..Config::default() },
     );
@@ -268,7 +271,7 @@ fn the_list_of_observers_is_bounded() {
 /// Section 4.2: "The Content-Format specified in a 2.xx notification MUST be the same"; otherwise 4.06, and the end.
 #[test]
 fn another_content_format_ends_an_observation() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -288,7 +291,7 @@ fn another_content_format_ends_an_observation() {
 /// A server that was restarted begins a new sequence: its state is delivered all the same.
 #[test]
 fn a_client_registers_with_a_server_that_was_started_again() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));

@@ -75,7 +75,7 @@ fn the_state_of_a_path_can_be_seen_and_set() {
 
 /// draft-ietf-core-fasor-02, section 4.5: the last octet of the Token counts.
 #[test]
-fn a_count_in_the_token_tells_which_transmission_was_answered() {
+fn a_count_in_the_token_identifies_which_transmission_was_answered() {
     let fasor = FasorConfig { count_in_token: true, ..FasorConfig::default() };
     let mut client = plain(Config {
         timing: Timing { congestion: Algorithm::Fasor(fasor), ..Timing::default() },

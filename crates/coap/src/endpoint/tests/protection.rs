@@ -11,7 +11,7 @@ use crate::*;
 fn amplification_is_limited_until_the_client_has_echoed() {
     let config =
         Config { policy: Policy { amplification: Some(3), ..Policy::default() }, ..Config::default() };
-    let mut pair = Pair::new(Config::default(), config);
+    let mut pair = EndpointPair::new(Config::default(), config);
     let mut asked = 0;
     let mut app = |server: &mut Endpoint<u8>, now, event| {
         let Event::Request { id, .. } = event else { panic!("{event:?}") };
@@ -76,7 +76,7 @@ fn responses_that_nobody_wants_are_not_sent() {
         (0, Code::CONTENT, true),
     ] {
         for confirmable in [false, true] {
-            let mut pair = Pair::new(Config::default(), Config::default());
+            let mut pair = EndpointPair::new(Config::default(), Config::default());
             let request = Request::put("/", &b"x"[..]).uint(number::NO_RESPONSE, no_response);
             pair.request(&Request { confirmable, ..request });
             let events = pair.run(&mut |server, now, event| {

@@ -255,13 +255,13 @@ fn a_response_with_an_unknown_critical_option_is_rejected() {
 
 /// RFC 8132: requests for one resource with different bodies: each has its own response, block by block.
 #[test]
-fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
+fn fetches_of_different_parts_at_the_same_time_are_distinguished() {
     let mut config = Config {
         policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
         ..Config::default()
     };
     config.timing.transmission.nstart = 4;
-    let mut pair = Pair::new(config, config);
+    let mut pair = EndpointPair::new(config, config);
     let calls =
         [b'a', b'b', b'c'].map(|part| (part, pair.request(&Request::fetch("/parts", [part; 100].to_vec()))));
     let events = pair.run(&mut |server, now, event| {

@@ -69,14 +69,14 @@ pub(crate) fn owned(event: Event<'_, u8>) -> Event<'static, u8> {
 pub(crate) type App<'a> = dyn FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>) + 'a;
 
 /// A client and a server with nothing lost between them. Messages are logged in the notation of RFC 7959.
-pub(crate) struct Pair {
+pub(crate) struct EndpointPair {
     pub(crate) client: Endpoint<u8>,
     pub(crate) server: Endpoint<u8>,
     pub(crate) log: Vec<String>,
     pub(crate) millis: u64,
 }
 
-impl Pair {
+impl EndpointPair {
     pub(crate) fn new(client: Config, server: Config) -> Self {
         Self { client: plain(client), server: plain(server), log: Vec::new(), millis: 0 }
     }

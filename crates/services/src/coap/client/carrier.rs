@@ -8,16 +8,16 @@ use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
 use thinair_wire::time::Instant;
 
-use super::Report;
+use super::TaskReport;
 use super::error::{AddressError, ClientError};
 use super::exchange::Stop;
-use crate::coap::Peer;
-use crate::wait::{Waiting, Woken};
+use crate::coap::CoapPeer;
+use crate::wait::{Wait, Woken};
 
 /// Buffer for received octets: the largest datagram.
 pub(super) const ROOM: usize = 1 << 16;
 
-pub(super) enum Carrier {
+pub(super) enum ClientSocket {
     Udp(UdpSocket),
     Tcp {
         stream: TcpStream,
@@ -28,12 +28,12 @@ pub(super) enum Carrier {
     },
 }
 
-impl Carrier {
+impl ClientSocket {
     pub(super) fn open(
         scheme: Scheme,
         address: SocketAddr,
         connect_timeout: Duration,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut Wait<'_>,
     ) -> Result<Self, Stop> {
         let refused = |why: io::Error| Stop::Address(reason(&why, scheme));
         match scheme {
@@ -80,10 +80,10 @@ impl Carrier {
     pub(super) fn send(
         &mut self,
         now: Instant,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         buffer: &mut [u8],
-        waiting: &Waiting<'_>,
-        report: &mut Report,
+        waiting: &Wait<'_>,
+        report: &mut TaskReport,
         icmp: &mut Option<String>,
     ) -> Result<(), Stop> {
         match self {

@@ -20,8 +20,8 @@ pub enum ClientError {
         why: String,
     },
     /// No address has answered: reasons of all attempts, in order.
-    #[error("{}", told(.0))]
-    Failed(Vec<Attempt>),
+    #[error("{}", describe(.0))]
+    Failed(Vec<FailedAttempt>),
     /// The request cannot be sent at all.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] RequestError),
@@ -31,7 +31,7 @@ pub enum ClientError {
         /// The limit.
         limit: Duration,
         /// Receiver of the request, and number of messages; `None` if it was not sent.
-        latest: Option<Sent>,
+        latest: Option<SentRequest>,
     },
     /// A signal has ended the task.
     #[error("interrupted")]
@@ -56,14 +56,14 @@ impl From<ResolveError> for ClientError {
 
 /// Receiver of a request, and number of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentRequest {
     /// Receiver.
     pub address: SocketAddr,
     /// Number of messages, retransmissions included.
     pub transmissions: u64,
 }
 
-impl std::fmt::Display for Sent {
+impl std::fmt::Display for SentRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (address, times) = (self.address, times(self.transmissions));
         write!(f, "; {address} was sent {times}")
@@ -77,7 +77,7 @@ fn times(count: u64) -> String {
 
 /// Failed attempt at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct FailedAttempt {
     /// Address.
     pub address: SocketAddr,
     /// Reason.
@@ -101,7 +101,7 @@ pub enum AddressError {
     #[error("no TCP connection within {0:?}")]
     ConnectTimeout(Duration),
     /// A datagram exceeds the path MTU.
-    #[error("a datagram of {octets} octets does not fit through")]
+    #[error("a datagram of {octets} octets exceeds the path MTU; use smaller blocks")]
     DatagramTooLarge {
         /// Length of the CoAP message, in octets.
         octets: usize,
@@ -140,9 +140,9 @@ impl AddressError {
     }
 }
 
-fn told(attempts: &[Attempt]) -> String {
+fn describe(attempts: &[FailedAttempt]) -> String {
     let mut text = String::new();
-    for (index, Attempt { address, why }) in attempts.iter().enumerate() {
+    for (index, FailedAttempt { address, why }) in attempts.iter().enumerate() {
         // Writing to a string does not fail.
         let _ = write!(text, "{}{address}: {why}", if index > 0 { "; " } else { "" });
     }

@@ -6,11 +6,11 @@ use thinair_coap::{CallError, CallId, Closing, Endpoint, Event, Received};
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
-use super::carrier::{Carrier, ROOM};
-use super::error::{AddressError, ClientError, Sent};
-use super::{Ending, Flow, Report, Task, Told};
-use crate::coap::Peer;
-use crate::wait::{Waiting, Woken};
+use super::carrier::{ClientSocket, ROOM};
+use super::error::{AddressError, ClientError, SentRequest};
+use super::{ClientTask, Continuation, Ending, TaskProgress, TaskReport};
+use crate::coap::CoapPeer;
+use crate::wait::{Wait, Woken};
 
 /// Reason why an attempt failed.
 #[derive(Debug)]
@@ -40,15 +40,15 @@ impl From<thinair_os::Error> for Stop {
 }
 
 /// One attempt at an exchange.
-struct Exchange<'e> {
-    endpoint: Endpoint<Peer>,
-    peer: Peer,
+struct ClientExchange<'e> {
+    endpoint: Endpoint<CoapPeer>,
+    peer: CoapPeer,
     call: CallId,
     start: Instant,
     /// Time of the first transmission of the request.
     sent_at: Instant,
-    report: &'e mut Report,
-    told: &'e mut dyn FnMut(Told<'_>) -> Flow,
+    report: &'e mut TaskReport,
+    watch: &'e mut dyn FnMut(TaskProgress<'_>) -> Continuation,
     /// Latest ICMP error.
     icmp: Option<String>,
     /// Reason for the end of the stream.
@@ -66,21 +66,21 @@ struct Exchange<'e> {
 }
 
 pub(super) fn attempt(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     address: SocketAddr,
     start: Instant,
-    waiting: &mut Waiting<'_>,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    waiting: &mut Wait<'_>,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
     let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
-    *report = Report { attempts, resolved, address: Some(address), ..Report::default() };
-    let result = try_one(task, address, start, waiting, report, told);
+    *report = TaskReport { attempts, resolved, address: Some(address), ..TaskReport::default() };
+    let result = try_one(task, address, start, waiting, report, watch);
     result.map_err(|stop| match stop {
         Stop::All(ClientError::TimeLimit { .. }) => {
             let transmissions = report.transmissions;
             let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
-            let latest = (transmissions > 0).then_some(Sent { address, transmissions });
+            let latest = (transmissions > 0).then_some(SentRequest { address, transmissions });
             Stop::All(ClientError::TimeLimit { limit, latest })
         }
         other => other,
@@ -88,31 +88,31 @@ pub(super) fn attempt(
 }
 
 fn try_one(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     address: SocketAddr,
     start: Instant,
-    waiting: &mut Waiting<'_>,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    waiting: &mut Wait<'_>,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
-    let mut carrier = Carrier::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
+    let mut carrier = ClientSocket::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
     let now = now();
     report.connected = now.since(start);
     // The random source worked before, and does not fail later.
     let mut endpoint = Endpoint::new(task.config, || getrandom::u64().unwrap_or_default());
-    let peer = if carrier.is_stream() { Peer::Tcp(0) } else { Peer::Udp { socket: 0, address } };
+    let peer = if carrier.is_stream() { CoapPeer::Tcp(0) } else { CoapPeer::Udp { socket: 0, address } };
     if carrier.is_stream() {
         endpoint.connected(now, peer);
     }
     let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
-    let mut exchange = Exchange {
+    let mut exchange = ClientExchange {
         endpoint,
         peer,
         call,
         start,
         sent_at: now,
         report,
-        told,
+        watch,
         icmp: None,
         closing: None,
         is_observed: false,
@@ -126,12 +126,12 @@ fn try_one(
     result
 }
 
-impl Exchange<'_> {
+impl ClientExchange<'_> {
     fn run(
         &mut self,
-        task: &Task<'_>,
-        carrier: &mut Carrier,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        carrier: &mut ClientSocket,
+        waiting: &mut Wait<'_>,
     ) -> Result<Ending, Stop> {
         let mut buffer = vec![0; ROOM];
         let mut observed_until = task.observe_for.map(|time| self.start + time);
@@ -172,7 +172,12 @@ impl Exchange<'_> {
         }
     }
 
-    fn send(&mut self, carrier: &mut Carrier, buffer: &mut [u8], waiting: &Waiting<'_>) -> Result<(), Stop> {
+    fn send(
+        &mut self,
+        carrier: &mut ClientSocket,
+        buffer: &mut [u8],
+        waiting: &Wait<'_>,
+    ) -> Result<(), Stop> {
         carrier.send(now(), &mut self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
         self.measure();
         Ok(())
@@ -184,10 +189,10 @@ impl Exchange<'_> {
         self.report.total = now.since(self.start);
         self.report.retransmissions = self.endpoint.counters().retransmissions;
         match self.peer {
-            Peer::Udp { .. } => {
+            CoapPeer::Udp { .. } => {
                 self.report.rto = self.endpoint.peer(now, &self.peer).map(|peer| peer.rto);
             }
-            Peer::Tcp(_) => self.report.transmissions = self.steps + 1,
+            CoapPeer::Tcp(_) => self.report.transmissions = self.steps + 1,
         }
     }
 
@@ -200,9 +205,9 @@ impl Exchange<'_> {
     /// Processes received octets.
     fn receive(
         &mut self,
-        task: &Task<'_>,
-        carrier: &mut Carrier,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        carrier: &mut ClientSocket,
+        waiting: &mut Wait<'_>,
         buffer: &mut [u8],
     ) -> Result<Option<Ending>, Stop> {
         loop {
@@ -245,7 +250,7 @@ impl Exchange<'_> {
     }
 
     /// Processes events that are not caused by received octets.
-    fn events(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>) -> Result<Option<Ending>, Stop> {
+    fn events(&mut self, task: &ClientTask<'_>, waiting: &mut Wait<'_>) -> Result<Option<Ending>, Stop> {
         while let Some(event) = self.endpoint.poll_event() {
             if let Some(ending) = self.handle(task, waiting, event)? {
                 return Ok(Some(ending));
@@ -257,8 +262,8 @@ impl Exchange<'_> {
     /// Processes timers that are due.
     fn time(
         &mut self,
-        task: &Task<'_>,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        waiting: &mut Wait<'_>,
         observed_until: &mut Option<Instant>,
     ) -> Result<Option<Ending>, Stop> {
         let now = now();
@@ -286,9 +291,9 @@ impl Exchange<'_> {
 
     fn handle(
         &mut self,
-        task: &Task<'_>,
-        waiting: &mut Waiting<'_>,
-        event: Event<'_, Peer>,
+        task: &ClientTask<'_>,
+        waiting: &mut Wait<'_>,
+        event: Event<'_, CoapPeer>,
     ) -> Result<Option<Ending>, Stop> {
         let limit = task.config.limits.max_body;
         match event {
@@ -315,7 +320,7 @@ impl Exchange<'_> {
                 self.blocks.0 += u64::from(sent > sent_before);
                 self.blocks.1 += u64::from(received > received_before);
                 self.count_blocks(0);
-                (self.told)(Told::Progress { sent, received, total });
+                (self.watch)(TaskProgress::Progress { sent, received, total });
                 Ok(None)
             }
             Event::Failed { call, error } if call == self.call => match self.leaving.take() {
@@ -335,7 +340,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn notified(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>, message: &Received<'_>) {
+    fn notified(&mut self, task: &ClientTask<'_>, waiting: &mut Wait<'_>, message: &Received<'_>) {
         self.measure();
         self.count_blocks(1);
         (self.progress, self.blocks) = ((0, 0), (0, 0));
@@ -345,13 +350,13 @@ impl Exchange<'_> {
         if self.leaving.is_some() {
             return;
         }
-        if (self.told)(Told::Notification(message, self.report)) == Flow::Stop {
+        if (self.watch)(TaskProgress::Notification(message, self.report)) == Continuation::Stop {
             self.leave(task, Ending::Stopped);
         }
     }
 
     /// Ends an observation: deregisters, and gives the server some time to confirm.
-    fn leave(&mut self, task: &Task<'_>, ending: Ending) {
+    fn leave(&mut self, task: &ClientTask<'_>, ending: Ending) {
         let now = now();
         match self.endpoint.deregister(now, self.call) {
             true => self.steps += 1,

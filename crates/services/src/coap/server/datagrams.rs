@@ -3,19 +3,19 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use thinair_os::udp::{MOST, Outgoing, Received};
+use thinair_os::udp::{MOST, ReceiveBatch, SendQueue};
 use thinair_os::{EventLoop, Interest};
 
-use super::{LONGEST_DATAGRAM, ServerError, Statistics};
+use super::{LONGEST_DATAGRAM, ServerError, ServerStatistics};
 
 /// Largest number of local addresses of peers: a peer has room for one octet.
 const MOST_PLACES: usize = u8::MAX as usize + 1;
 
 /// A UDP socket of the server.
 #[derive(Debug)]
-struct Socket {
+struct ServerSocket {
     socket: UdpSocket,
-    outgoing: Outgoing,
+    outgoing: SendQueue,
     /// True while it waits for room; it reads nothing meanwhile.
     is_full: bool,
     /// True if it is bound to no address: each datagram reports its destination.
@@ -24,7 +24,7 @@ struct Socket {
 
 /// Local address of a peer: a socket, and the source address of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct LocalAddress {
     socket: usize,
     own: Option<IpAddr>,
 }
@@ -32,10 +32,10 @@ struct Place {
 /// All sockets.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    sockets: Vec<Socket>,
+    sockets: Vec<ServerSocket>,
     /// Local addresses; the first ones are the sockets themselves.
-    places: Vec<Place>,
-    received: Option<Received>,
+    places: Vec<LocalAddress>,
+    received: Option<ReceiveBatch>,
 }
 
 impl Datagrams {
@@ -48,16 +48,20 @@ impl Datagrams {
         for (socket, token) in sockets.into_iter().zip(0..) {
             events.add(&socket, token)?;
             let is_open = socket.local_addr().is_ok_and(|address| address.ip().is_unspecified());
-            all.push(Socket { socket, outgoing: Outgoing::new(), is_full: false, is_open });
+            all.push(ServerSocket { socket, outgoing: SendQueue::new(), is_full: false, is_open });
         }
-        let places = (0..all.len()).map(|socket| Place { socket, own: None }).collect();
-        let received = (!all.is_empty()).then(|| Received::new(MOST, LONGEST_DATAGRAM));
+        let places = (0..all.len()).map(|socket| LocalAddress { socket, own: None }).collect();
+        let received = (!all.is_empty()).then(|| ReceiveBatch::new(MOST, LONGEST_DATAGRAM));
         Ok(Self { sockets: all, places, received })
     }
 
     /// Receives a batch from a socket. The buffer is moved out, so that datagrams can be sent meanwhile;
     /// [`give_back`](Self::give_back) returns it.
-    pub(super) fn receive(&mut self, socket: usize, statistics: &mut Statistics) -> Option<Received> {
+    pub(super) fn receive(
+        &mut self,
+        socket: usize,
+        statistics: &mut ServerStatistics,
+    ) -> Option<ReceiveBatch> {
         let mut received = self.received.take()?;
         match self.sockets.get(socket).map(|socket| received.receive(&socket.socket)) {
             Some(Ok(_)) => {
@@ -72,7 +76,7 @@ impl Datagrams {
         }
     }
 
-    pub(super) fn give_back(&mut self, received: Received) {
+    pub(super) fn give_back(&mut self, received: ReceiveBatch) {
         self.received = Some(received);
     }
 
@@ -82,7 +86,7 @@ impl Datagrams {
         if !is_open || own.is_none() {
             return socket as u8;
         }
-        let place = Place { socket, own };
+        let place = LocalAddress { socket, own };
         if let Some(known) = self.places.iter().position(|known| *known == place) {
             return known as u8;
         }
@@ -97,7 +101,7 @@ impl Datagrams {
     /// Queues a datagram for the next [`send`](Self::send).
     #[inline]
     pub(super) fn push(&mut self, place: u8, to: SocketAddr, datagram: &[u8]) {
-        let Some(Place { socket, own }) = self.places.get(usize::from(place)).copied() else { return };
+        let Some(LocalAddress { socket, own }) = self.places.get(usize::from(place)).copied() else { return };
         if let Some(socket) = self.sockets.get_mut(socket) {
             socket.outgoing.push_from(own, to, datagram);
         }
@@ -107,7 +111,7 @@ impl Datagrams {
     pub(super) fn send(
         &mut self,
         events: &EventLoop,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(), ServerError> {
         for (number, socket) in self.sockets.iter_mut().enumerate() {
             if !socket.outgoing.is_empty() {
@@ -128,12 +132,12 @@ impl Datagrams {
     }
 }
 
-impl Socket {
+impl ServerSocket {
     fn send(
         &mut self,
         events: &EventLoop,
         token: u64,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(), ServerError> {
         let mut waits = false;
         while !self.outgoing.is_empty() {

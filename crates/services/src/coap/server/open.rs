@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use thinair_coap::Endpoint;
-use thinair_os::udp::options::{bind_one_family, tell_own_address};
+use thinair_os::udp::options::{bind_one_family, report_own_address};
 use thinair_os::{EventLoop, Signals, tcp, udp};
 
 use super::datagrams::Datagrams;
-use super::streams::Streams;
-use super::turn::SIGNALS;
+use super::event_loop::SIGNALS;
+use super::streams::ServerStreams;
 use super::watches::Watches;
-use super::{Listen, Server, ServerError, Settings, Site, Statistics};
+use super::{Listen, ResourceServer, Resources, ServerError, ServerSettings, ServerStatistics};
 
 /// Receive buffer of datagrams in the system, in octets.
 const RECEIVE_ROOM: usize = 1 << 20;
@@ -20,13 +20,13 @@ const RECEIVE_ROOM: usize = 1 << 20;
 /// Octets written to a stream at a time.
 const CHUNK: usize = 16_384;
 
-impl Server {
+impl ResourceServer {
     /// Opens a server that listens. **Must be called before any other thread starts:** signals are
     /// blocked.
     ///
     /// # Errors
     /// An address is not one of this machine, or is in use.
-    pub fn open(settings: &Settings, site: Site) -> Result<Self, ServerError> {
+    pub fn open(settings: &ServerSettings, site: Resources) -> Result<Self, ServerError> {
         let signals = Signals::take()?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
@@ -56,9 +56,9 @@ impl Server {
             due: std::collections::BTreeMap::new(),
             dues: 0,
             datagrams: Datagrams::open(sockets, &events)?,
-            streams: Streams::open(listeners, &events, settings)?,
+            streams: ServerStreams::open(listeners, &events, settings)?,
             tick: None,
-            statistics: Statistics::default(),
+            statistics: ServerStatistics::default(),
             events,
             signals,
             uris,
@@ -92,7 +92,7 @@ fn bind(listen: &Listen) -> Result<Bound, thinair_os::Error> {
     if listen.udp {
         let bound = bind_one_family(address)?;
         if address.ip().is_unspecified() {
-            tell_own_address(&bound)?;
+            report_own_address(&bound)?;
         }
         let _ = udp::set_receive_room(&bound, RECEIVE_ROOM);
         address.set_port(bound.local_addr().map_or(address.port(), |bound| bound.port()));

@@ -17,7 +17,7 @@ pub struct Moment {
 
 /// Action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum ResourceAnswer<'a> {
     /// Respond immediately.
     Now(Response<'a>),
     /// Respond after this time; the request is acknowledged before.
@@ -30,7 +30,7 @@ pub enum Answer<'a> {
 
 /// State of an observable resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct ResourceState {
     /// Version: a new number for each new state.
     pub version: u64,
     /// True if its notifications are confirmable.
@@ -43,11 +43,11 @@ pub trait Resource: Send {
     fn links(&self, list: &mut LinkList);
 
     /// Processes a request. `None` if it is for another resource.
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>>;
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>>;
 
     /// Returns the state of the resource of a GET; `None` if it cannot be observed, or is another one's. When it has
     /// changed, the request of each observer is [handled](Self::handle) again, and the response is its notification.
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let _ = (at, request);
         None
     }
@@ -55,9 +55,9 @@ pub trait Resource: Send {
 
 /// All resources of a server; the first one with the path of a request answers.
 #[derive(Default)]
-pub struct Site(Vec<Box<dyn Resource>>);
+pub struct Resources(Vec<Box<dyn Resource>>);
 
-impl Site {
+impl Resources {
     /// Creates a site whose only resource is the list of resources.
     pub fn new() -> Self {
         Self::default()
@@ -69,18 +69,22 @@ impl Site {
     }
 
     /// Processes a request; returns the number of the resource, if it is not the list.
-    pub fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> (Option<usize>, Answer<'a>) {
+    pub fn handle<'a>(
+        &'a mut self,
+        at: Moment,
+        request: &Received<'_>,
+    ) -> (Option<usize>, ResourceAnswer<'a>) {
         if request.options.is_path(WELL_KNOWN_CORE) {
-            return (None, Answer::Now(self.core(request)));
+            return (None, ResourceAnswer::Now(self.core(request)));
         }
         let mut resources = self.0.iter_mut().enumerate();
         let answer =
             resources.find_map(|(number, resource)| Some((Some(number), resource.handle(at, request)?)));
-        answer.unwrap_or((None, Answer::Now(Response::new(code::NOT_FOUND))))
+        answer.unwrap_or((None, ResourceAnswer::Now(Response::new(code::NOT_FOUND))))
     }
 
     /// Returns the number and state of the resource of a GET.
-    pub fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<(usize, State)> {
+    pub fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<(usize, ResourceState)> {
         let mut resources = self.0.iter_mut().enumerate();
         resources.find_map(|(number, resource)| Some((number, resource.state(at, request)?)))
     }
@@ -98,7 +102,7 @@ impl Site {
     }
 }
 
-impl std::fmt::Debug for Site {
+impl std::fmt::Debug for Resources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Site").field("resources", &self.0.len()).finish()
     }

@@ -7,6 +7,6 @@ mod support;
 mod test;
 mod time;
 
-pub use files::{Files, FilesError};
+pub use files::{FileResource, FilesError};
 pub use test::Tests;
 pub use time::Time;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use thinair_os::{EventLoop, Interest};
 use thinair_wire::time::Instant;
 
-use super::{ServerError, Settings, Statistics};
+use super::{ServerError, ServerSettings, ServerStatistics};
 
 /// Token of the first connection; tokens of listeners begin at [`LISTENERS`].
 pub(super) const CONNECTIONS: u64 = 1 << 32;
@@ -38,10 +38,10 @@ const ACCEPTED: usize = 16;
 
 /// One connection.
 #[derive(Debug)]
-struct Connection {
+struct StreamConnection {
     stream: TcpStream,
     /// Time of the latest complete message, or of the acceptance.
-    heard: Instant,
+    last_message: Instant,
     /// True if its CSM has arrived.
     ready: bool,
     /// Time since which a message is incomplete.
@@ -60,11 +60,11 @@ struct Connection {
 
 /// All connections.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(super) struct ServerStreams {
     listeners: Vec<TcpListener>,
     /// True while listening is suspended until the next tick, because the process has no room for another file.
     paused: bool,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, StreamConnection>,
     next: u64,
     most: usize,
     /// Largest number of waiting octets of all connections.
@@ -72,7 +72,7 @@ pub(super) struct Streams {
 }
 
 /// Result of reading a connection.
-pub(super) enum Input {
+pub(super) enum ReadResult {
     /// Octets to process.
     Octets(Vec<u8>),
     /// Nothing at present.
@@ -81,11 +81,11 @@ pub(super) enum Input {
     End,
 }
 
-impl Streams {
+impl ServerStreams {
     pub(super) fn open(
         listeners: Vec<TcpListener>,
         events: &EventLoop,
-        settings: &Settings,
+        settings: &ServerSettings,
     ) -> Result<Self, ServerError> {
         for (listener, token) in listeners.iter().zip(LISTENERS..) {
             events.add(listener, token)?;
@@ -106,7 +106,7 @@ impl Streams {
         now: Instant,
         listener: usize,
         events: &EventLoop,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(Vec<u64>, Vec<u64>), ServerError> {
         let (mut new, mut old) = (Vec::new(), Vec::new());
         for _ in 0..ACCEPTED {
@@ -125,7 +125,9 @@ impl Streams {
             }
             while self.connections.len() - old.len() >= self.most {
                 let others = self.connections.iter().filter(|(number, _)| !old.contains(*number));
-                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.heard) else { break };
+                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.last_message) else {
+                    break;
+                };
                 old.push(*number);
                 statistics.displaced += 1;
             }
@@ -133,7 +135,7 @@ impl Streams {
             self.next += 1;
             events.add(&stream, CONNECTIONS + number)?;
             statistics.connections += 1;
-            self.connections.insert(number, Connection::new(stream, now));
+            self.connections.insert(number, StreamConnection::new(stream, now));
             new.push(number);
         }
         Ok((new, old))
@@ -151,25 +153,25 @@ impl Streams {
     }
 
     /// Reads available octets, if their answers would have room.
-    pub(super) fn read(&mut self, number: u64) -> Input {
-        let Some(connection) = self.connections.get_mut(&number) else { return Input::Nothing };
+    pub(super) fn read(&mut self, number: u64) -> ReadResult {
+        let Some(connection) = self.connections.get_mut(&number) else { return ReadResult::Nothing };
         if connection.closing || connection.waiting() >= ENOUGH {
-            return Input::Nothing;
+            return ReadResult::Nothing;
         }
         if !connection.unread.is_empty() {
-            return Input::Octets(std::mem::take(&mut connection.unread));
+            return ReadResult::Octets(std::mem::take(&mut connection.unread));
         }
         let mut octets = vec![0; READ];
         match connection.stream.read(&mut octets) {
-            Ok(0) => Input::End,
+            Ok(0) => ReadResult::End,
             Ok(len) => {
                 octets.truncate(len);
-                Input::Octets(octets)
+                ReadResult::Octets(octets)
             }
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Input::Nothing
+                ReadResult::Nothing
             }
-            Err(_) => Input::End,
+            Err(_) => ReadResult::End,
         }
     }
 
@@ -192,14 +194,14 @@ impl Streams {
             connection.within.get_or_insert(now);
         } else {
             connection.within = None;
-            connection.heard = now;
+            connection.last_message = now;
         }
     }
 
     /// Records a complete message: the octets after it belong to another one.
     pub(super) fn message(&mut self, now: Instant, number: u64) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            (connection.heard, connection.within) = (now, None);
+            (connection.last_message, connection.within) = (now, None);
         }
     }
 
@@ -257,7 +259,7 @@ impl Streams {
 
     /// Returns the numbers of connections with something to write, or to close.
     pub(super) fn busy(&self) -> Vec<u64> {
-        let busy = |connection: &Connection| connection.waiting() > 0 || connection.closing;
+        let busy = |connection: &StreamConnection| connection.waiting() > 0 || connection.closing;
         self.connections
             .iter()
             .filter(|(_, connection)| busy(connection))
@@ -282,7 +284,7 @@ impl Streams {
 
     /// True if a time limit is running.
     pub(super) fn is_timed(&self) -> bool {
-        let timed = |connection: &Connection| {
+        let timed = |connection: &StreamConnection| {
             !connection.ready || connection.within.is_some() || connection.waiting() > 0
         };
         self.paused || self.connections.values().any(timed)
@@ -297,8 +299,8 @@ impl Streams {
         }
         let is_over =
             |since: Option<Instant>, patience: Duration| since.is_some_and(|at| at + patience <= now);
-        let slow = |connection: &Connection| {
-            is_over((!connection.ready).then_some(connection.heard), FIRST_MESSAGE)
+        let slow = |connection: &StreamConnection| {
+            is_over((!connection.ready).then_some(connection.last_message), FIRST_MESSAGE)
                 || is_over(connection.within, MESSAGE)
                 || is_over(connection.stalled, STALL)
         };
@@ -308,7 +310,7 @@ impl Streams {
             .filter(|(_, connection)| slow(connection))
             .map(|(number, _)| *number)
             .collect();
-        let waiting: usize = self.connections.values().map(Connection::waiting).sum();
+        let waiting: usize = self.connections.values().map(StreamConnection::waiting).sum();
         if waiting > self.most_waiting {
             let stalled = self.connections.iter().filter(|(_, connection)| connection.stalled.is_some());
             all.extend(stalled.min_by_key(|(_, connection)| connection.stalled).map(|(number, _)| *number));
@@ -323,11 +325,11 @@ impl Streams {
     }
 }
 
-impl Connection {
+impl StreamConnection {
     fn new(stream: TcpStream, now: Instant) -> Self {
         Self {
             stream,
-            heard: now,
+            last_message: now,
             ready: false,
             within: None,
             unread: Vec::new(),
@@ -375,21 +377,21 @@ mod tests {
     use super::*;
 
     /// Connections that were accepted at `now`, at most `most`, and their other sides.
-    struct Bench {
-        streams: Streams,
+    struct TestStreams {
+        streams: ServerStreams,
         events: EventLoop,
-        statistics: Statistics,
+        statistics: ServerStatistics,
         address: SocketAddr,
     }
 
-    impl Bench {
+    impl TestStreams {
         fn new(most: usize) -> Self {
             let listener = tcp::listen("127.0.0.1:0".parse().unwrap()).unwrap();
             let address = listener.local_addr().unwrap();
             let events = EventLoop::new(Duration::ZERO).unwrap();
-            let settings = Settings::secured(Vec::new(), 1 << 20, most);
-            let streams = Streams::open(vec![listener], &events, &settings).unwrap();
-            Self { streams, events, statistics: Statistics::default(), address }
+            let settings = ServerSettings::secured(Vec::new(), 1 << 20, most);
+            let streams = ServerStreams::open(vec![listener], &events, &settings).unwrap();
+            Self { streams, events, statistics: ServerStatistics::default(), address }
         }
 
         /// Opens a connection; returns also those that it displaces.
@@ -407,7 +409,7 @@ mod tests {
 
     #[test]
     fn one_too_many_displaces_the_one_that_is_idle_for_longest() {
-        let mut bench = Bench::new(2);
+        let mut bench = TestStreams::new(2);
         let now = clock::now();
         let (_one, first, gone) = bench.connect(now);
         assert_eq!(gone, []);
@@ -424,8 +426,8 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_told() {
-        let mut bench = Bench::new(9);
+    fn what_takes_too_long_is_reported() {
+        let mut bench = TestStreams::new(9);
         let now = clock::now();
         let (_one, silent, _) = bench.connect(now);
         let (_two, halved, _) = bench.connect(now);
@@ -447,7 +449,7 @@ mod tests {
 
     #[test]
     fn who_does_not_read_is_not_read_and_goes_in_the_end() {
-        let mut bench = Bench::new(9);
+        let mut bench = TestStreams::new(9);
         let now = clock::now();
         let (mut stream, number, _) = bench.connect(now);
         bench.streams.ready(number);
@@ -457,7 +459,7 @@ mod tests {
         assert!(bench.streams.write(now, number, &bench.events).unwrap());
         assert!(bench.streams.is_full(number));
         stream.write_all(b"a request").unwrap();
-        assert!(matches!(bench.streams.read(number), Input::Nothing));
+        assert!(matches!(bench.streams.read(number), ReadResult::Nothing));
         assert_eq!(bench.too_slow(now + STALL), [number]);
         let reader = std::thread::spawn(move || {
             let mut read = vec![0; 16 << 20];
@@ -469,7 +471,7 @@ mod tests {
             assert!(bench.streams.write(now + STALL, number, &bench.events).unwrap());
         }
         assert_eq!(bench.too_slow(now + STALL), []);
-        let Input::Octets(request) = bench.streams.read(number) else { panic!() };
+        let ReadResult::Octets(request) = bench.streams.read(number) else { panic!() };
         assert_eq!(request, b"a request");
         bench.streams.close(number);
         while bench.streams.write(now, number, &bench.events).unwrap() {

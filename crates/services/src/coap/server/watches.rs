@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use thinair_coap::{Code, Endpoint, ObserverId, Received, RequestId, Response, code};
 
-use super::resource::{Answer, Moment, Site, State};
-use super::{Peer, Statistics};
+use super::resource::{Moment, ResourceAnswer, ResourceState, Resources};
+use super::{CoapPeer, ServerStatistics};
 
 /// Longest options of a stored request, in octets.
 const LONGEST: usize = 1_024;
@@ -34,10 +34,10 @@ impl Watches {
     pub fn register(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         id: RequestId,
         request: &Received<'_>,
-        (resource, state): (usize, State),
+        (resource, state): (usize, ResourceState),
         response: &Response<'_>,
     ) {
         if response.code.class() != 2 || request.options.octets().len() > LONGEST || request.code != Code::GET
@@ -56,7 +56,7 @@ impl Watches {
     }
 
     /// Removes all observers of a resource without a message.
-    pub fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
+    pub fn forget(&mut self, endpoint: &mut Endpoint<CoapPeer>, resource: usize) {
         self.0.retain(|observer, watch| {
             let is_it = watch.resource == resource;
             if is_it {
@@ -70,7 +70,7 @@ impl Watches {
     pub fn end(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         request: &Received<'_>,
         last: &Response<'_>,
     ) {
@@ -86,9 +86,9 @@ impl Watches {
     pub fn look(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
-        site: &mut Site,
-        statistics: &mut Statistics,
+        endpoint: &mut Endpoint<CoapPeer>,
+        site: &mut Resources,
+        statistics: &mut ServerStatistics,
     ) {
         self.0.retain(|observer, watch| {
             let state = site.state(at, &watch.request);
@@ -99,19 +99,19 @@ impl Watches {
                 None => {}
             }
             let response = match site.handle(at, &watch.request).1 {
-                Answer::Now(response) => response,
+                ResourceAnswer::Now(response) => response,
                 // A resource with a delayed response cannot be observed.
-                Answer::After(..) | Answer::Forget(_) | Answer::End(..) => {
+                ResourceAnswer::After(..) | ResourceAnswer::Forget(_) | ResourceAnswer::End(..) => {
                     Response::new(code::INTERNAL_SERVER_ERROR)
                 }
             };
-            let told = format_of(&response);
-            let response = match (watch.format, told) {
+            let format = format_of(&response);
+            let response = match (watch.format, format) {
                 // "If the server is unable to continue sending notifications in this format": section 4.2.
                 (Some(before), Some(now)) if before != now => Response::new(code::NOT_ACCEPTABLE),
                 _ => response,
             };
-            watch.format = watch.format.or(told);
+            watch.format = watch.format.or(format);
             statistics.notifications += 1;
             let sent = endpoint.notify(at.now, *observer, &response, confirmable);
             // A response without success ends it; the endpoint then removes its entry.

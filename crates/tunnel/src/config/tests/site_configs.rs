@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
-use thinair_segment::Network;
+use thinair_segment::NetworkProperties;
 
 use super::{KEY, OPEN, complains, of_arguments};
 use crate::site_config::{ChannelConfig, SiteConfig};
@@ -147,9 +147,9 @@ fn addresses_and_names_are_what_the_system_takes() {
 fn segments_have_a_control_that_knows_the_network() {
     assert_eq!(with("inside", "queue", "9").unwrap().inside.segments, None);
     let of = |keys: &[(&str, &str, &str)]| of_arguments(UDP, &[&[KEY], keys].concat());
-    let network = Network { frame: 80, most: 600, ..Network::default() };
+    let network = NetworkProperties { frame: 80, most: 600, ..NetworkProperties::default() };
     let setting = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
-    let expected = network.tell(&"tssa".parse().unwrap());
+    let expected = network.configure(&"tssa".parse().unwrap());
     assert_eq!(of(&setting).unwrap().inside.segments, Some(expected));
     complains(of(&[("segments", "sizer", "tssa2")]), &["fixed:OCTETS", "adaptive"]);
     complains(of(&[("segments", "frame", "80")]), &["give `sizer`"]);

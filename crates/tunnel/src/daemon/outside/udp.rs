@@ -7,9 +7,9 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use thinair_os::Error;
 use thinair_os::interface::Interface;
-use thinair_os::udp::errors::{self, Report};
-use thinair_os::udp::options::{self, ToGroups, TooLong};
-use thinair_os::udp::{self, Memory, Outgoing};
+use thinair_os::udp::errors::{self, ErrorReport};
+use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
+use thinair_os::udp::{self, SendQueue, SocketMemory};
 
 use super::{Arrival, Flushed, Received};
 
@@ -31,10 +31,10 @@ const ROOM: usize = 2 << 20;
 #[derive(Debug)]
 pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
-    out: Outgoing,
-    received: udp::Received,
+    out: SendQueue,
+    received: udp::ReceiveBatch,
     /// Errors of datagrams, to be handed out.
-    reports: VecDeque<Report>,
+    reports: VecDeque<ErrorReport>,
 }
 
 impl Socket {
@@ -66,7 +66,7 @@ impl Socket {
             })?,
         };
         socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
-        options::set_too_long(&socket, TooLong::Lost)?;
+        options::set_too_long(&socket, OversizePolicy::Lost)?;
         errors::keep_reports(&socket)?;
         for (set, limit) in [
             (udp::set_receive_room as fn(&UdpSocket, usize) -> io::Result<usize>, "net.core.rmem_max"),
@@ -83,8 +83,8 @@ impl Socket {
         // One octet more, so that what is too long is seen to be.
         Ok(Self {
             socket,
-            out: Outgoing::new(),
-            received: udp::Received::new(BATCH, largest + 1),
+            out: SendQueue::new(),
+            received: udp::ReceiveBatch::new(BATCH, largest + 1),
             reports: VecDeque::new(),
         })
     }
@@ -145,11 +145,11 @@ impl Socket {
         }
     }
 
-    pub(super) fn next_report(&mut self) -> Option<Report> {
+    pub(super) fn next_report(&mut self) -> Option<ErrorReport> {
         self.reports.pop_front()
     }
 
-    pub(super) fn memory(&self) -> Option<Memory> {
+    pub(super) fn memory(&self) -> Option<SocketMemory> {
         udp::memory(&self.socket).ok()
     }
 

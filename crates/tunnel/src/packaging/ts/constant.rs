@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use thinair_ule::ts::NULL_PACKET;
-use thinair_ule::{Encapsulator, Pace, TsPacket};
+use thinair_ule::{Encapsulator, SlotClock, TsPacket};
 use thinair_wire::time::Instant;
 
 use crate::packaging::PackagingError;
@@ -19,7 +19,7 @@ const OF_A_UNIT: usize = super::LARGEST_UNIT / 183 + 2;
 /// Pending TS Packets and their slots.
 #[derive(Debug)]
 pub(super) struct Constant {
-    pace: Pace,
+    pace: SlotClock,
     bitrate: u64,
     per_body: usize,
     /// Pending TS Packets.
@@ -48,7 +48,7 @@ impl Constant {
         }
         let waiting = VecDeque::with_capacity(BODIES * per_body + OF_A_UNIT);
         Ok(Self {
-            pace: Pace::new(now, bitrate),
+            pace: SlotClock::new(now, bitrate),
             bitrate,
             per_body,
             waiting,
@@ -93,7 +93,7 @@ impl Constant {
     /// Goes on to the next slot. False if it has not begun.
     pub(super) fn take_slot(&mut self, now: Instant) -> bool {
         if self.pace.next_at() + LATEST < now {
-            self.pace = Pace::new(now, self.bitrate);
+            self.pace = SlotClock::new(now, self.bitrate);
         }
         self.pace.advance(now)
     }

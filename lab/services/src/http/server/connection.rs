@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 
 use super::HttpServerStatistics;
 use super::site::ServedFolder;
-use thinair_services::end::End;
+use thinair_services::end::StreamEnd;
 
 /// Time limit of a request, from its first octet, or from the handshake, to its last octet.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub(super) enum ConnectionProgress {
 /// Connection to one client.
 #[derive(Debug)]
 pub(super) struct ServerConnection {
-    end: End,
+    end: StreamEnd,
     engine: Box<dyn ServerEngine>,
     /// Time that it is kept without a request.
     keep: Duration,
@@ -75,7 +75,7 @@ impl ServerConnection {
         now: Instant,
     ) -> Self {
         Self {
-            end: End::new(stream, number),
+            end: StreamEnd::new(stream, number),
             engine,
             keep,
             heard: now,
@@ -211,6 +211,6 @@ impl ServerConnection {
     /// Registers the event that it waits for.
     pub(super) fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
         let reads = !self.ended && (self.phase == ConnectionPhase::Lingering || self.engine.wants_input());
-        self.end.wait_for(End::interest(reads, self.phase == ConnectionPhase::Writing), events)
+        self.end.wait_for(StreamEnd::interest(reads, self.phase == ConnectionPhase::Writing), events)
     }
 }

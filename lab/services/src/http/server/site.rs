@@ -5,7 +5,7 @@ use std::path::Path;
 use thinair_http::{HttpRequest, HttpResponse, status};
 use thinair_os::folder::Folder;
 
-use thinair_services::file::{self, Refusal};
+use thinair_services::file::{self, FileRefusal};
 use thinair_services::name::Name;
 
 /// Folder whose files are served.
@@ -35,8 +35,8 @@ impl ServedFolder {
         let segments: Option<Vec<_>> = path.split('/').map(decoded).collect();
         let segments = segments.ok_or(status::BAD_REQUEST)?;
         let name = Name::of(segments.iter().map(Vec::as_slice)).ok_or(status::NOT_FOUND)?;
-        let file = self.folder.file(name.path()).map_err(|why| refused(Refusal::from(&why)))?;
-        let metadata = file.metadata().map_err(|why| refused(Refusal::from(&why)))?;
+        let file = self.folder.file(name.path()).map_err(|why| refused(FileRefusal::from(&why)))?;
+        let metadata = file.metadata().map_err(|why| refused(FileRefusal::from(&why)))?;
         if !metadata.is_file() || name.is_folder() {
             return Err(status::NOT_FOUND);
         }
@@ -44,11 +44,11 @@ impl ServedFolder {
     }
 }
 
-fn refused(why: Refusal) -> u16 {
+fn refused(why: FileRefusal) -> u16 {
     match why {
-        Refusal::Forbidden => status::FORBIDDEN,
-        Refusal::Missing => status::NOT_FOUND,
-        Refusal::Full | Refusal::TooLarge | Refusal::Failed => status::INTERNAL_SERVER_ERROR,
+        FileRefusal::Forbidden => status::FORBIDDEN,
+        FileRefusal::Missing => status::NOT_FOUND,
+        FileRefusal::Full | FileRefusal::TooLarge | FileRefusal::Failed => status::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use thinair_lowpan::forward::Forwarder;
 use thinair_lowpan::fragment::FragmentHeader;
-use thinair_lowpan::reassembly::{Kind, Reassembler, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::{Links, Settings};
+use thinair_lowpan::reassembly::{
+    DatagramKind, FragmentOutcome, Reassembler, ReassemblySlot, TIMEOUT, WhenFull,
+};
+use thinair_lowpan::{Links, LowpanSettings};
 use thinair_wire::time::Instant;
 
 use thinair_emulator::Terminal;
@@ -52,12 +54,12 @@ impl Station {
     pub(super) fn assemble(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &LowpanSettings,
         links: Links,
         header: FragmentHeader,
         content: &[u8],
         most: usize,
-    ) -> Option<(Kind, Vec<u8>)> {
+    ) -> Option<(DatagramKind, Vec<u8>)> {
         self.assemblies.retain(|assembly| assembly.reassembler.poll_timeout().is_some_and(|at| at > now));
         let of = (links, header.datagram_size, header.datagram_tag);
         let at = match self.assemblies.iter().position(|assembly| assembly.of == of) {
@@ -67,7 +69,7 @@ impl Station {
                     self.assemblies.remove(0);
                     self.refused += 1;
                 }
-                let slot = Slot::new(vec![0; usize::from(header.datagram_size)]);
+                let slot = ReassemblySlot::new(vec![0; usize::from(header.datagram_size)]);
                 let reassembler = Reassembler::new([slot], TIMEOUT, WhenFull::Refuse);
                 self.assemblies.push(Assembly { of, reassembler });
                 self.assemblies.len() - 1
@@ -75,8 +77,10 @@ impl Station {
         };
         let assembly = self.assemblies.get_mut(at)?;
         let whole = match assembly.reassembler.receive(now, settings, links, header, content) {
-            Ok(Received::Complete(datagram)) => Some((datagram.kind, datagram.octets.to_vec())),
-            Ok(Received::Waiting | Received::Duplicate | Received::BegunAnew) => return None,
+            Ok(FragmentOutcome::Complete(datagram)) => Some((datagram.kind, datagram.octets.to_vec())),
+            Ok(FragmentOutcome::Waiting | FragmentOutcome::Duplicate | FragmentOutcome::BegunAnew) => {
+                return None;
+            }
             Err(_) => None,
         };
         self.assemblies.remove(at);

@@ -14,7 +14,7 @@ use super::{Close, END, Fetch};
 use crate::network::ip::{Address, Socket};
 use crate::network::{Host, Network};
 use crate::streams::{Purpose, Streams};
-use thinair_emulator::Totals;
+use thinair_emulator::DirectionTotals;
 
 /// First port of a client.
 const FIRST_PORT: u16 = 40_000;
@@ -68,7 +68,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    fn of(totals: [Totals; 2]) -> Self {
+    fn of(totals: [DirectionTotals; 2]) -> Self {
         let [up, down] = totals.map(|of| Self {
             packets: of.packets,
             ip_octets: of.octets,

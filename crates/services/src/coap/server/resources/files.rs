@@ -17,9 +17,9 @@ use thinair_coap::{Code, Received, Response, code};
 use thinair_os::folder::Folder;
 
 use super::format::{self, LINKS};
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
-use crate::file::{self, Refusal};
+use crate::file::{self, FileRefusal};
 use crate::name::{Name, escaped};
 
 /// Largest number of links of one folder.
@@ -32,7 +32,7 @@ pub struct FilesError(#[from] thinair_os::Error);
 
 /// A served folder.
 #[derive(Debug)]
-pub struct Files {
+pub struct FileResource {
     folder: Folder,
     /// Largest file, in octets.
     most: usize,
@@ -43,7 +43,7 @@ pub struct Files {
     written: u64,
 }
 
-impl Files {
+impl FileResource {
     /// Serves the folder at `path`: files of at most `most` octets. `writable`: clients may change its content.
     ///
     /// # Errors
@@ -98,11 +98,11 @@ impl Files {
                     None => response,
                 }
             }
-            Err(Refusal::TooLarge) => {
+            Err(FileRefusal::TooLarge) => {
                 let text = format!("a file of more than {} octets", self.most);
                 Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
             }
-            Err(why) => told(why),
+            Err(why) => refusal_response(why),
         }
     }
 
@@ -144,13 +144,13 @@ impl Files {
     }
 }
 
-impl Resource for Files {
+impl Resource for FileResource {
     fn links(&self, list: &mut LinkList) {
         list.add("/", &[("ct", "40"), ("title", "Files")]);
         self.add_links(&self.folder, "", list);
     }
 
-    fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         let response = match Name::of(request.options.path()) {
             None => Response::new(code::NOT_FOUND),
             Some(name) => match request.code {
@@ -164,28 +164,28 @@ impl Resource for Files {
                 _ => Response::new(code::METHOD_NOT_ALLOWED),
             },
         };
-        Some(Answer::Now(response))
+        Some(ResourceAnswer::Now(response))
     }
 
-    fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let name = Name::of(request.options.path())?;
         // Removal changes the state, too.
         let version = self.etag_of(&name).map_or(0, u64::from_be_bytes);
-        Some(State { version, confirmable: true })
+        Some(ResourceState { version, confirmable: true })
     }
 }
 
 /// Returns the response to an error of the system.
 fn refused(why: &std::io::Error) -> Response<'static> {
-    told(Refusal::from(why))
+    refusal_response(FileRefusal::from(why))
 }
 
-fn told(why: Refusal) -> Response<'static> {
+fn refusal_response(why: FileRefusal) -> Response<'static> {
     Response::new(match why {
-        Refusal::Forbidden => code::FORBIDDEN,
-        Refusal::Missing => code::NOT_FOUND,
-        Refusal::Full => code::SERVICE_UNAVAILABLE,
-        Refusal::TooLarge | Refusal::Failed => code::INTERNAL_SERVER_ERROR,
+        FileRefusal::Forbidden => code::FORBIDDEN,
+        FileRefusal::Missing => code::NOT_FOUND,
+        FileRefusal::Full => code::SERVICE_UNAVAILABLE,
+        FileRefusal::TooLarge | FileRefusal::Failed => code::INTERNAL_SERVER_ERROR,
     })
 }
 

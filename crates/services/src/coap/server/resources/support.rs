@@ -3,7 +3,7 @@
 use thinair_coap::{Endpoint, Event, Received, Request, Response};
 use thinair_wire::time::Instant;
 
-use crate::coap::server::resource::{Answer, Moment, Resource, State};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState};
 
 /// Returns the time `seconds` after zero of both clocks.
 pub(crate) fn at(seconds: u64) -> Moment {
@@ -38,7 +38,7 @@ pub(crate) fn ask(
     request: &Request<'_>,
 ) -> Option<Response<'static>> {
     match answer(resource, at, request)? {
-        Answer::Now(response) => Some(response),
+        ResourceAnswer::Now(response) => Some(response),
         other => panic!("{other:?}"),
     }
 }
@@ -47,16 +47,16 @@ pub(crate) fn answer(
     resource: &mut dyn Resource,
     at: Moment,
     request: &Request<'_>,
-) -> Option<Answer<'static>> {
+) -> Option<ResourceAnswer<'static>> {
     Some(match resource.handle(at, &received(request))? {
-        Answer::Now(response) => Answer::Now(owned(response)),
-        Answer::After(delay, response) => Answer::After(delay, response),
-        Answer::Forget(response) => Answer::Forget(owned(response)),
-        Answer::End(response, last) => Answer::End(owned(response), last),
+        ResourceAnswer::Now(response) => ResourceAnswer::Now(owned(response)),
+        ResourceAnswer::After(delay, response) => ResourceAnswer::After(delay, response),
+        ResourceAnswer::Forget(response) => ResourceAnswer::Forget(owned(response)),
+        ResourceAnswer::End(response, last) => ResourceAnswer::End(owned(response), last),
     })
 }
 
-pub(crate) fn state(resource: &mut dyn Resource, at: Moment, path: &str) -> Option<State> {
+pub(crate) fn state(resource: &mut dyn Resource, at: Moment, path: &str) -> Option<ResourceState> {
     resource.state(at, &received(&get(path)))
 }
 

@@ -13,7 +13,7 @@ use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code, number};
 
 use super::format::{CBOR, JSON, LINKS, TEXT, XML};
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
 use observed::Observed;
 use stored::{Created, Stored};
@@ -31,9 +31,9 @@ const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/seg1", &[("ct", "0"), ("title", "A path of one segment")]),
     ("/seg1/seg2", &[("ct", "0"), ("title", "A path of two segments")]),
     ("/seg1/seg2/seg3", &[("ct", "0"), ("title", "A path of three segments")]),
-    ("/query", &[("ct", "0"), ("title", "Says what Uri-Query it was asked with")]),
+    ("/query", &[("ct", "0"), ("title", "Returns the Uri-Query of the request")]),
     ("/location-query", &[("title", "POST is answered with Location-Query")]),
-    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, as Accept says")]),
+    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, by Accept")]),
     ("/large", &[("ct", "0"), ("rt", "block"), ("sz", "1536"), ("title", "More than one block")]),
     ("/large-post", &[("rt", "block"), ("title", "POST is answered in upper case")]),
     ("/path", &[("ct", "40"), ("title", "Links to resources below")]),
@@ -172,14 +172,14 @@ impl Resource for Tests {
         self.observed.iter().for_each(|observed| observed.link(list));
     }
 
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         let path = path(request)?;
         let is_plain = LINKS_OF.iter().any(|(known, _)| *known == path) || SUB.contains(&&*path);
-        Some(Answer::Now(match &*path {
+        Some(ResourceAnswer::Now(match &*path {
             "/obs-reset" if request.code == Code::POST => return Some(reset(request)),
             "/separate" if request.code == Code::GET => {
                 let response = Response::content(&b"a second later"[..]).format(TEXT);
-                return Some(Answer::After(SEPARATE, response));
+                return Some(ResourceAnswer::After(SEPARATE, response));
             }
             _ if is_plain => self.plain(&path, request)?,
             "/validate" => self.validate.handle(request),
@@ -195,15 +195,15 @@ impl Resource for Tests {
                 let (done, last) = match request.code {
                     Code::DELETE => (code::DELETED, code::NOT_FOUND),
                     Code::PUT if !is_text => (Code::CHANGED, code::NOT_ACCEPTABLE),
-                    _ => return Some(Answer::Now(observed.handle(at, request))),
+                    _ => return Some(ResourceAnswer::Now(observed.handle(at, request))),
                 };
                 observed.reset();
-                return Some(Answer::End(Response::new(done), Response::new(last)));
+                return Some(ResourceAnswer::End(Response::new(done), Response::new(last)));
             }
         }))
     }
 
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let observed = self.observed.iter().find(|observed| request.options.is_path(observed.path()))?;
         Some(observed.state(at))
     }
@@ -223,19 +223,19 @@ fn path(request: &Received<'_>) -> Option<String> {
 }
 
 /// `/obs-reset`: a POST with the right word makes the server remove its observers.
-fn reset(request: &Received<'_>) -> Answer<'static> {
+fn reset(request: &Received<'_>) -> ResourceAnswer<'static> {
     match &*request.payload {
-        b"sesame" => Answer::Forget(Response::new(Code::CHANGED)),
-        _ => Answer::Now(Response::new(code::FORBIDDEN).payload(&b"what is the word?"[..])),
+        b"sesame" => ResourceAnswer::Forget(Response::new(Code::CHANGED)),
+        _ => ResourceAnswer::Now(Response::new(code::FORBIDDEN).payload(&b"what is the word?"[..])),
     }
 }
 
 fn query(request: &Received<'_>) -> String {
-    let mut said = String::from("query:");
+    let mut text = String::from("query:");
     for argument in request.options.query() {
-        let _ = write!(said, "\n{}", String::from_utf8_lossy(argument));
+        let _ = write!(text, "\n{}", String::from_utf8_lossy(argument));
     }
-    said
+    text
 }
 
 fn multi_format(request: &Received<'_>) -> Response<'static> {

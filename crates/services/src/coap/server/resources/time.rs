@@ -3,7 +3,7 @@
 use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code};
 
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
 use super::format::TEXT;
 
@@ -36,23 +36,23 @@ impl Resource for Time {
         list.add("/time", &[("ct", "0"), ("obs", ""), ("title", "Time of day")]);
     }
 
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         if !request.options.is_path("/time") {
             return None;
         }
         if request.code != Code::GET {
-            return Some(Answer::Now(Response::new(code::METHOD_NOT_ALLOWED)));
+            return Some(ResourceAnswer::Now(Response::new(code::METHOD_NOT_ALLOWED)));
         }
         if self.calendar != at.calendar {
             (self.text, self.calendar) = (text(at.calendar), at.calendar);
         }
         let response = || Response::content(&self.text[..]).format(TEXT).max_age(1);
-        Some(Answer::Now(accepted(request, TEXT, response)))
+        Some(ResourceAnswer::Now(accepted(request, TEXT, response)))
     }
 
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let version = at.calendar;
-        request.options.is_path("/time").then_some(State { version, confirmable: true })
+        request.options.is_path("/time").then_some(ResourceState { version, confirmable: true })
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_calendar_is_right() {
         // Output of `date -u -d @SECONDS`.
-        for (seconds, said) in [
+        for (seconds, expected) in [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_399, "2000-02-28 23:59:59 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),
@@ -102,7 +102,7 @@ mod tests {
             (4_107_542_400, "2100-03-01 00:00:00 UTC"),
             (1_709_164_800, "2024-02-29 00:00:00 UTC"),
         ] {
-            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), said);
+            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), expected);
         }
     }
 

@@ -6,21 +6,21 @@ use std::path::Path;
 use thinair_coap::{Code, Received, Response, code, number};
 use thinair_os::folder::Before;
 
-use super::{Files, etag, format, refused};
+use super::{FileResource, etag, format, refused};
 use crate::name::Name;
 
 /// Number of names that a POST tries.
 const TRIES: u64 = 10_000;
 
-impl Files {
+impl FileResource {
     /// Creates or replaces a file.
     pub(super) fn put(&mut self, name: &Name, request: &Received<'_>) -> Response<'static> {
         if name.is_folder() {
             return Response::new(code::METHOD_NOT_ALLOWED);
         }
         let known = format::of_name(name.last());
-        let told = request.options.content_format();
-        if known.is_some() && told.is_some() && known != told {
+        let given = request.options.content_format();
+        if known.is_some() && given.is_some() && known != given {
             let text = format!("`{}` is of Content-Format {}", name.last(), known.unwrap_or_default());
             return Response::new(code::UNSUPPORTED_CONTENT_FORMAT).payload(text.into_bytes());
         }

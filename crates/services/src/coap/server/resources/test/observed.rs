@@ -4,7 +4,7 @@ use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code};
 
 use super::super::format::TEXT;
-use crate::coap::server::resource::{Moment, State, accepted};
+use crate::coap::server::resource::{Moment, ResourceState, accepted};
 
 /// Interval of the changes in seconds; also their Max-Age.
 const PERIOD: u32 = 5;
@@ -37,7 +37,8 @@ impl Observed {
     }
 
     pub(super) fn link(&self, list: &mut LinkList) {
-        let title = if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; told by NON" };
+        let title =
+            if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; notifications are NON" };
         list.add(self.path, &[("ct", "0"), ("rt", "observe"), ("obs", ""), ("title", title)]);
     }
 
@@ -46,8 +47,8 @@ impl Observed {
         self.put = None;
     }
 
-    pub(super) fn state(&self, at: Moment) -> State {
-        State { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
+    pub(super) fn state(&self, at: Moment) -> ResourceState {
+        ResourceState { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
     }
 
     pub(super) fn handle(&mut self, at: Moment, request: &Received<'_>) -> Response<'_> {

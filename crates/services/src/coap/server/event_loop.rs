@@ -6,10 +6,10 @@ use thinair_coap::{Endpoint, Event, Observe, Received, RequestId, Response};
 use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
-use super::resource::{Answer, Moment};
-use super::streams::{CONNECTIONS, Input, LISTENERS, Streams};
-use super::{Due, Server, ServerError, Statistics};
-use crate::coap::Peer;
+use super::resource::{Moment, ResourceAnswer};
+use super::streams::{CONNECTIONS, LISTENERS, ReadResult, ServerStreams};
+use super::{Due, ResourceServer, ServerError, ServerStatistics};
+use crate::coap::CoapPeer;
 
 /// Token of signals.
 pub(super) const SIGNALS: u64 = u64::MAX - 1;
@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// Time limit of the release of streams when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-impl Server {
+impl ResourceServer {
     /// Serves until a signal asks it to end; then releases streams.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Server {
         let Some(received) = self.datagrams.receive(socket, &mut self.statistics) else { return Ok(()) };
         for (datagram, from, own) in received.iter_with_own() {
             let Some(address) = from else { continue };
-            let peer = Peer::Udp { socket: self.datagrams.place(socket, own), address };
+            let peer = CoapPeer::Udp { socket: self.datagrams.place(socket, own), address };
             match self.endpoint.handle_datagram(at.now, peer, datagram) {
                 Some(Event::Request { id, peer, observe, message }) => {
                     self.request(at, id, peer, observe, &message);
@@ -83,7 +83,7 @@ impl Server {
             self.hang_up(at, number);
         }
         for number in new {
-            if !self.endpoint.connected(at.now, Peer::Tcp(number)) {
+            if !self.endpoint.connected(at.now, CoapPeer::Tcp(number)) {
                 self.streams.remove(number);
             }
         }
@@ -97,9 +97,9 @@ impl Server {
             return Ok(());
         }
         let read = match self.streams.read(number) {
-            Input::Octets(octets) => octets,
-            Input::Nothing => return Ok(()),
-            Input::End => {
+            ReadResult::Octets(octets) => octets,
+            ReadResult::Nothing => return Ok(()),
+            ReadResult::End => {
                 // Answers that wait may still be read.
                 self.streams.close(number);
                 if !self.streams.write(at.now, number, &self.events)? {
@@ -108,7 +108,7 @@ impl Server {
                 return Ok(());
             }
         };
-        let peer = Peer::Tcp(number);
+        let peer = CoapPeer::Tcp(number);
         let mut octets = &read[..];
         while !octets.is_empty() {
             if let Some(event) = self.endpoint.handle_stream(at.now, peer, &mut octets) {
@@ -135,8 +135,8 @@ impl Server {
     /// Removes a connection that has ended.
     fn hang_up(&mut self, at: Moment, number: u64) {
         self.streams.remove(number);
-        self.endpoint.disconnected(at.now, Peer::Tcp(number));
-        self.due.retain(|_, due| due.peer != Peer::Tcp(number));
+        self.endpoint.disconnected(at.now, CoapPeer::Tcp(number));
+        self.due.retain(|_, due| due.peer != CoapPeer::Tcp(number));
     }
 
     /// Passes a request to its resource, and answers.
@@ -144,7 +144,7 @@ impl Server {
         &mut self,
         at: Moment,
         id: RequestId,
-        peer: Peer,
+        peer: CoapPeer,
         observe: Option<Observe>,
         message: &Received<'_>,
     ) {
@@ -155,24 +155,24 @@ impl Server {
         };
         let (resource, answer) = self.site.handle(at, message);
         match answer {
-            Answer::Now(response) => {
+            ResourceAnswer::Now(response) => {
                 if let Some(state) = state {
                     self.watches.register(at, &mut self.endpoint, id, message, state, &response);
                 }
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
             }
-            Answer::After(delay, response) => {
+            ResourceAnswer::After(delay, response) => {
                 note(&self.streams, peer, message, &response);
                 self.dues += 1;
                 self.due.insert((at.now + delay, self.dues), Due { peer, id, response });
             }
-            Answer::End(response, last) => {
+            ResourceAnswer::End(response, last) => {
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 self.watches.end(at, &mut self.endpoint, message, &last);
             }
-            Answer::Forget(response) => {
+            ResourceAnswer::Forget(response) => {
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 if let Some(resource) = resource {
@@ -190,12 +190,12 @@ impl Server {
     }
 
     /// Processes an event other than a request.
-    fn event(&mut self, at: Moment, event: Event<'_, Peer>) {
+    fn event(&mut self, at: Moment, event: Event<'_, CoapPeer>) {
         match event {
             Event::ObserverGone { observer, .. } => self.watches.remove(observer),
             Event::NotDelivered { .. } => self.statistics.not_delivered += 1,
-            Event::StreamReady { peer: Peer::Tcp(number), .. } => self.streams.ready(number),
-            Event::Closed { peer: Peer::Tcp(number), reason } => {
+            Event::StreamReady { peer: CoapPeer::Tcp(number), .. } => self.streams.ready(number),
+            Event::Closed { peer: CoapPeer::Tcp(number), reason } => {
                 tracing::debug!(connection = number, ?reason, "a stream has ended");
                 self.streams.close(number);
             }
@@ -206,7 +206,7 @@ impl Server {
                 for due in keys.iter().filter_map(|key| self.due.remove(key)) {
                     respond(&mut self.endpoint, &mut self.statistics, at, due.id, &due.response);
                 }
-                if let Peer::Tcp(number) = peer {
+                if let CoapPeer::Tcp(number) = peer {
                     self.streams.close(number);
                 }
             }
@@ -245,8 +245,8 @@ impl Server {
         while let Some(transmit) = self.endpoint.poll_transmit(at.now, &mut self.buffer) {
             let octets = self.buffer.get(..transmit.len).unwrap_or_default();
             match transmit.peer {
-                Peer::Udp { socket, address } => self.datagrams.push(socket, address, octets),
-                Peer::Tcp(number) => {
+                CoapPeer::Udp { socket, address } => self.datagrams.push(socket, address, octets),
+                CoapPeer::Tcp(number) => {
                     self.streams.push(number, octets);
                     wrote_streams = true;
                 }
@@ -267,7 +267,7 @@ impl Server {
     fn end(&mut self) -> Result<(), ServerError> {
         let at = moment();
         for number in self.streams.numbers() {
-            self.endpoint.release(at.now, Peer::Tcp(number));
+            self.endpoint.release(at.now, CoapPeer::Tcp(number));
         }
         self.flush(at)?;
         self.streams.numbers().into_iter().for_each(|number| self.streams.close(number));
@@ -296,8 +296,8 @@ fn moment() -> Moment {
 
 /// Answers a request, and counts.
 fn respond(
-    endpoint: &mut Endpoint<Peer>,
-    statistics: &mut Statistics,
+    endpoint: &mut Endpoint<CoapPeer>,
+    statistics: &mut ServerStatistics,
     at: Moment,
     id: RequestId,
     response: &Response<'_>,
@@ -319,17 +319,17 @@ fn respond(
 
 /// Logs a request.
 #[inline]
-fn note(streams: &Streams, peer: Peer, request: &Received<'_>, response: &Response<'_>) {
+fn note(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         log(streams, peer, request, response);
     }
 }
 
 #[cold]
-fn log(streams: &Streams, peer: Peer, request: &Received<'_>, response: &Response<'_>) {
+fn log(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
     let (from, transport) = match peer {
-        Peer::Udp { address, .. } => (Some(address), "udp"),
-        Peer::Tcp(number) => (streams.address(number), "tcp"),
+        CoapPeer::Udp { address, .. } => (Some(address), "udp"),
+        CoapPeer::Tcp(number) => (streams.address(number), "tcp"),
     };
     let from = from.map_or_else(|| "nobody".to_owned(), |from| from.to_string());
     let path: String = request.options.path().map(|segment| format!("/{}", segment.escape_ascii())).collect();
