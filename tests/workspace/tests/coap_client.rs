@@ -23,7 +23,7 @@ use thinair_os::{Interface, Namespace};
 const LIMIT: &str = "60";
 
 /// Network namespace with a server.
-struct Bench {
+struct ServerBench {
     namespace: Namespace,
     folder: PathBuf,
     server: Option<Child>,
@@ -43,7 +43,7 @@ fn thinair() -> Option<&'static str> {
     command.as_deref()
 }
 
-impl Bench {
+impl ServerBench {
     fn new(name: &str) -> Option<Self> {
         thinair()?;
         let namespace = Namespace::create_unnamed().unwrap();
@@ -122,7 +122,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for ServerBench {
     fn drop(&mut self) {
         if let Some(mut server) = self.server.take() {
             // `timeout` passes the signal on.
@@ -151,7 +151,7 @@ const SCHEMES: [&str; 2] = ["coap", "coap+tcp"];
 
 #[test]
 fn libcoap_answers_every_method() {
-    let Some(bench) = Bench::with_libcoap("methods") else { return };
+    let Some(bench) = ServerBench::with_libcoap("methods") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
         let told = bench.json(&["get", &uri("/time")]);
@@ -192,18 +192,18 @@ fn libcoap_answers_every_method() {
 
 #[test]
 fn libcoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_libcoap("blocks") else { return };
+    let Some(bench) = ServerBench::with_libcoap("blocks") else { return };
     large(&bench, |number| format!("/large{number}"), "Created");
 }
 
 #[test]
 fn aiocoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap-blocks") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap-blocks") else { return };
     large(&bench, |_| "/store".to_owned(), "Changed");
 }
 
 /// Puts a body, gets it back, and compares octet by octet.
-fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
+fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
     let body = octets(1 << 20);
     fs::write(bench.folder.join("sent"), &body).unwrap();
     for (number, scheme) in SCHEMES.into_iter().enumerate() {
@@ -232,7 +232,7 @@ fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
 
 #[test]
 fn libcoap_is_observed() {
-    let Some(bench) = Bench::with_libcoap("observe") else { return };
+    let Some(bench) = ServerBench::with_libcoap("observe") else { return };
     for scheme in SCHEMES {
         let uri = format!("{scheme}://127.0.0.1/time");
         let seen = String::from_utf8(bench.done(&["observe", &uri, "--count", "3"])).unwrap();
@@ -247,7 +247,7 @@ fn libcoap_is_observed() {
 
 #[test]
 fn aiocoap_answers_every_method_and_is_observed() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
         bench.done(&["put", &uri("/store"), "--payload", "one"]);
@@ -282,7 +282,7 @@ fn aiocoap_answers_every_method_and_is_observed() {
 
 #[test]
 fn whoever_is_not_there_is_told() {
-    let Some(bench) = Bench::new("nobody") else { return };
+    let Some(bench) = ServerBench::new("nobody") else { return };
     let output = bench.run(&["get", "coap://127.0.0.1/x"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("127.0.0.1:5683: nobody listens there (ICMP"), "{}", stderr(&output));
@@ -319,7 +319,7 @@ fn interrupted(mut child: Child) -> (Duration, Output) {
 
 #[test]
 fn an_interruption_is_heard() {
-    let Some(bench) = Bench::with_libcoap("interrupted") else { return };
+    let Some(bench) = ServerBench::with_libcoap("interrupted") else { return };
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
     let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
     // Once the request arrives, the command only waits.
@@ -346,7 +346,7 @@ fn an_interruption_is_heard() {
 
 #[test]
 fn wrong_arguments_are_status_2_and_told() {
-    let Some(bench) = Bench::new("usage") else { return };
+    let Some(bench) = ServerBench::new("usage") else { return };
     for (arguments, why) in [
         (&["get", "coaps://127.0.0.1/"][..], "TLS"),
         (&["get", "127.0.0.1/x"], "absolute URI"),

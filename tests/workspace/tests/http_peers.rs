@@ -32,9 +32,9 @@ fn large() -> Vec<u8> {
 }
 
 /// Folder with objects, removed with the test.
-struct Folder(PathBuf);
+struct ObjectFolder(PathBuf);
 
-impl Folder {
+impl ObjectFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("thinair-http-peers-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -45,7 +45,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ObjectFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -62,7 +62,7 @@ impl Drop for Running {
 }
 
 /// Our server, and its port.
-fn serve(service: &str, folder: &Folder, options: &[&str]) -> (Running, u16) {
+fn serve(service: &str, folder: &ObjectFolder, options: &[&str]) -> (Running, u16) {
     let mut command = Command::new(thinair());
     command.args(["serve", "--service", service, "--bind", "0"]).args(options).arg(&folder.0);
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -151,7 +151,7 @@ fn curl_fetches_from_our_server_in_both_forms() {
     if !has("curl", "curl") {
         return;
     }
-    let folder = Folder::new("curl");
+    let folder = ObjectFolder::new("curl");
     for (service, version) in [("http", "1.1"), ("iot-http", "1.0")] {
         let (_server, port) = serve(service, &folder, &[]);
         let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
@@ -189,7 +189,7 @@ fn we_fetch_from_a_server_of_others() {
     if !has("python3", "python3") {
         return;
     }
-    let folder = Folder::new("python");
+    let folder = ObjectFolder::new("python");
     let mut command = Command::new("python3");
     command.args(["-u", "-c"]).arg(
         "import http.server, os, sys\n\
@@ -219,7 +219,7 @@ fn we_fetch_from_a_server_of_others() {
 }
 
 /// Lines of a peer's client that fetches four of our objects: path, status, octets, SHA-256.
-fn four(folder: &Folder) -> [String; 4] {
+fn four(folder: &ObjectFolder) -> [String; 4] {
     let sums = |path: &str| {
         let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
         text(&sum.stdout).split(' ').next().unwrap().to_owned()
@@ -238,7 +238,7 @@ fn aioquic_fetches_from_our_server() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("http3");
+    let folder = ObjectFolder::new("http3");
     let certificate = folder.0.join("server.pem").to_str().unwrap().to_owned();
     let (_server, port) = serve("http3", &folder, &["--save-certificate", &certificate]);
     let paths = ["/10", "/large", "/missing", "/10"];
@@ -252,7 +252,7 @@ fn we_fetch_from_aioquic() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("aioquic");
+    let folder = ObjectFolder::new("aioquic");
     let mut command = Command::new("python3");
     command.args(["-s", &script("http3.py"), "server"]).arg(&folder.0).env("PYTHONPATH", python());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -275,7 +275,7 @@ fn spdy_of_npm_fetches_from_our_server() {
     if !has_spdy() {
         return;
     }
-    let folder = Folder::new("spdy");
+    let folder = ObjectFolder::new("spdy");
     for options in [&[][..], &["--keep", "1min"]] {
         let (_server, port) = serve("iot-spdy", &folder, options);
         let paths = ["/10", "/large", "/missing", "/10"];
@@ -309,7 +309,7 @@ fn libcoap_fetches_from_our_server() {
     if !has("coap-client-notls", "libcoap3-bin") {
         return;
     }
-    let folder = Folder::new("libcoap");
+    let folder = ObjectFolder::new("libcoap");
     for (service, scheme) in [("coap", "coap"), ("coap-tcp", "coap+tcp")] {
         let (_server, port) = serve(service, &folder, &[]);
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {

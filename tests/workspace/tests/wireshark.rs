@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{self, Folder, hex, ok};
+use common::tshark::{self, OutputFolder, hex, ok};
 use common::{command, root, text};
 use serde_json::Value;
 use thinair_capture::{LinkType, Reader};
@@ -57,7 +57,7 @@ const FIELDS: &[&str] = &[
 #[test]
 fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("fields");
+    let folder = OutputFolder::new("fields");
     let mut formats = BTreeSet::new();
     for capture in captures(&folder) {
         let sent = packets(&capture);
@@ -140,7 +140,7 @@ fn values_of(packet: &Value, name: &str) -> String {
 #[test]
 fn packets_can_be_shown_in_any_order() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("order");
+    let folder = OutputFolder::new("order");
     let rohc = folder.path("rohc.pcap");
     for capture in ["coap_udp4_block1_block2.pcap", "coap_udp6_observe.pcap"] {
         let capture = root().join("captures").join(capture);
@@ -152,7 +152,7 @@ fn packets_can_be_shown_in_any_order() {
 #[test]
 fn missing_state_is_said() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("missing");
+    let folder = OutputFolder::new("missing");
     let (rohc, cut) = (folder.path("rohc.pcap"), folder.path("cut.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES, "--mode=o"]).args([&capture, &rohc]).output().unwrap());
@@ -185,7 +185,7 @@ fn missing_state_is_said() {
 #[test]
 fn damaged_packets_are_survived() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("damaged");
+    let folder = OutputFolder::new("damaged");
     let (rohc, damaged) = (folder.path("rohc.pcap"), folder.path("damaged.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
@@ -226,7 +226,7 @@ fn damaged_packets_are_survived() {
 #[test]
 fn feedback_is_read_in_the_form_of_its_profile() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("feedback");
+    let folder = OutputFolder::new("feedback");
     let (rohc, feedback) = (folder.path("rohc.pcap"), folder.path("feedback.pcap"));
     let capture = root().join("captures/coap_udp4_observe.pcap");
     for (profiles, form) in
@@ -257,7 +257,7 @@ fn prepared() -> Option<String> {
 }
 
 /// CoAP over UDP of real stacks; those over IPv4 also without UDP checksums.
-fn captures(folder: &Folder) -> Vec<PathBuf> {
+fn captures(folder: &OutputFolder) -> Vec<PathBuf> {
     let all = common::files(&root().join("captures"), ".pcap");
     let mut captures: Vec<_> = all
         .into_iter()

@@ -12,7 +12,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::tshark::{self, Folder, datagram, hex, values};
+use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::LinkType;
 use thinair_ule::crc::Crc32;
 use thinair_ule::gse::{Accept, BbHeader, DataField, Label, Put, ReUse, Receiver, Sending, Slot};
@@ -49,7 +49,7 @@ const FIELDS: [&str; 16] = [
 
 /// Expected fields of a BBFrame: each as often as it occurs.
 #[derive(Default)]
-struct Told {
+struct Expected {
     start: Vec<String>,
     stop: Vec<String>,
     label_type: Vec<String>,
@@ -66,7 +66,7 @@ struct Told {
     padding: Vec<String>,
 }
 
-impl Told {
+impl Expected {
     fn fields(&self) -> [Vec<String>; FIELDS.len()] {
         let Self { start, stop, label_type, length, frag_id, total_length, proto, six, three, .. } = self;
         let Self { data, reassembled, crc, crc_status, padding, .. } = self;
@@ -88,7 +88,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
     }
     let pdus = pdus();
     let frames = encapsulate(&pdus);
-    let file = Folder::new("gse").path("gse.pcap");
+    let file = OutputFolder::new("gse").path("gse.pcap");
     let datagrams: Vec<_> = frames.iter().map(|frame| datagram(PORT, &frame.octets)).collect();
     tshark::write(LinkType::RAW, &file, &datagrams);
     let mut fields = FIELDS.to_vec();
@@ -101,7 +101,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
             assert_eq!(values(theirs), ours, "frame {i}, {name}");
         }
     }
-    let count = |field: fn(&Told) -> usize| frames.iter().map(|frame| field(&frame.told)).sum::<usize>();
+    let count = |field: fn(&Expected) -> usize| frames.iter().map(|frame| field(&frame.told)).sum::<usize>();
     let (packets, fragmented) = (count(|told| told.start.len()), count(|told| told.crc.len()));
     println!(
         "{} PDUs, {fragmented} in fragments: {packets} GSE Packets in {} BBFrames",
@@ -132,7 +132,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
 }
 
 /// PDUs that our receiver finds, as a set.
-fn receive(frames: &[Frame<'_>]) -> BTreeSet<Sent> {
+fn receive(frames: &[ExpectedFrame<'_>]) -> BTreeSet<LabeledPdu> {
     let mut memory = [[0; 600]; 2];
     let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
     let mut found = BTreeSet::new();
@@ -156,7 +156,7 @@ fn options(full_decode: &str) -> [String; 6] {
     ["-d".to_owned(), of, "-o".to_owned(), field, "-o".to_owned(), full]
 }
 
-fn pdus() -> Vec<Sent> {
+fn pdus() -> Vec<LabeledPdu> {
     let six = |last| Label::Six(Npa::new([2, 0, 0, 0, 0, last]).unwrap());
     let labels = [six(1), six(1), Label::Three([0xA, 0xB, 0xC]), six(2), Label::Broadcast, Label::Broadcast];
     let kinds = [EtherType::IPV4, EtherType::IPV6, EtherType::ROHC];
@@ -188,24 +188,24 @@ fn ip_or_rohc(kind: EtherType, i: usize, len: usize) -> Vec<u8> {
 }
 
 /// Label, EtherType and octets of a PDU.
-type Sent = (Label, EtherType, Vec<u8>);
+type LabeledPdu = (Label, EtherType, Vec<u8>);
 
 /// BBFrame after its mode adaptation, its expected fields, and the PDUs that end in it.
-struct Frame<'p> {
+struct ExpectedFrame<'p> {
     octets: Vec<u8>,
-    told: Told,
-    complete: Vec<&'p Sent>,
+    told: Expected,
+    complete: Vec<&'p LabeledPdu>,
 }
 
 /// Encapsulates PDUs into data fields, with two of them in fragments at a time.
-fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
+fn encapsulate(pdus: &[LabeledPdu]) -> Vec<ExpectedFrame<'_>> {
     let mut waiting = pdus.iter();
-    let mut under_way: Vec<UnderWay<'_>> = Vec::new();
+    let mut under_way: Vec<FragmentedPdu<'_>> = Vec::new();
     let mut frames = Vec::new();
     while !under_way.is_empty() || waiting.len() > 0 {
         let mut data = [0; DATA_FIELD];
         let mut field = DataField::new(&mut data, ReUse::Allowed);
-        let (mut told, mut complete) = (Told::default(), Vec::new());
+        let (mut told, mut complete) = (Expected::default(), Vec::new());
         let mut last_label = None;
         let mut i = 0;
         loop {
@@ -214,7 +214,7 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
                 let is_taken = |frag_id| under_way.iter().any(|other| other.sending.frag_id() == frag_id);
                 let frag_id = if is_taken(200) { 201 } else { 200 };
                 let sending = Sending::new(pdu.0, pdu.1.into(), &pdu.2, frag_id).unwrap();
-                under_way.push(UnderWay { sending, pdu, sent: 0, covered: Vec::new() });
+                under_way.push(FragmentedPdu { sending, pdu, sent: 0, covered: Vec::new() });
             }
             let Some(one) = under_way.get_mut(i) else { break };
             let before = field.len();
@@ -234,15 +234,19 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
         }
         field.finish();
         let header = BbHeader::new(DATA_FIELD).unwrap().write();
-        frames.push(Frame { octets: [&MODE_ADAPTATION[..], &header, &data].concat(), told, complete });
+        frames.push(ExpectedFrame {
+            octets: [&MODE_ADAPTATION[..], &header, &data].concat(),
+            told,
+            complete,
+        });
     }
     frames
 }
 
 /// PDU in fragments.
-struct UnderWay<'p> {
+struct FragmentedPdu<'p> {
     sending: Sending<'p>,
-    pdu: &'p Sent,
+    pdu: &'p LabeledPdu,
     /// Octets of it in fragments so far.
     sent: usize,
     /// Octets that the CRC-32 covers, once there are fragments: Total_Length, Protocol_Type, label as it was sent, and
@@ -250,9 +254,9 @@ struct UnderWay<'p> {
     covered: Vec<u8>,
 }
 
-impl UnderWay<'_> {
+impl FragmentedPdu<'_> {
     /// Adds the expected fields of a GSE Packet of `octets` octets with the next part of the PDU.
-    fn tell(&mut self, told: &mut Told, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
+    fn tell(&mut self, told: &mut Expected, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
         let (label, kind, pdu) = self.pdu;
         let is_start = self.covered.is_empty();
         let sent_label = match label {

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::tshark::{self, Folder, hex, values};
+use common::tshark::{self, OutputFolder, hex, values};
 use thinair_capture::LinkType;
 use thinair_lowpan::fragment::Fragments;
 use thinair_lowpan::frame::{Frame, FrameType, FrameVersion, KeyIdMode, Security};
@@ -123,7 +123,7 @@ fn tshark_reads_the_headers_of_frames() {
     let frames = headers();
     println!("{} frames", frames.len());
     assert!(frames.len() > 50);
-    let folder = Folder::new("lowpan");
+    let folder = OutputFolder::new("lowpan");
     for (link_type, name) in [(WITH_FCS, "headers-fcs.pcap"), (WITHOUT_FCS, "headers.pcap")] {
         let file = folder.path(name);
         let written = frames.iter().map(octets);
@@ -258,7 +258,7 @@ fn tshark_puts_fragments_together() {
         }
     }
     println!("{} frames", frames.len());
-    let file = Folder::new("lowpan").path("fragments.pcap");
+    let file = OutputFolder::new("lowpan").path("fragments.pcap");
     tshark::write(WITH_FCS, &file, &frames);
     let fields = [
         "wpan.fcs_ok",

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::root;
-use common::tshark::{self, Folder, datagram, hex, values};
+use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::{LinkType, Reader};
 use thinair_link::Random;
 use thinair_rohc::{
@@ -61,7 +61,7 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule");
+    let folder = OutputFolder::new("ule");
     let sent = stream();
     let streams =
         [("as sent", sent.clone()), ("damaged", damaged(&sent)), ("odd", [&sent[..2], &odd()].concat())];
@@ -84,7 +84,7 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
             for (i, (packets, told)) in (1..).zip(stream.chunks(7).zip(&told)) {
                 let name = format!("{name}, {rule}, frame {i}");
                 let octets: Vec<_> = values(&told[0]).iter().map(|sndu| octets(sndu)).collect();
-                let ours = Told::of(&mut receiver, packets, &octets);
+                let ours = Expected::of(&mut receiver, packets, &octets);
                 for ((field, ours), theirs) in FIELDS.iter().zip(ours.fields()).zip(&told[2..]) {
                     assert_eq!(values(theirs), ours, "{name}, {field}");
                 }
@@ -108,7 +108,7 @@ fn packets_can_be_shown_in_any_order() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-order").path("ule.pcap");
+    let file = OutputFolder::new("ule-order").path("ule.pcap");
     let stream = damaged(&stream());
     let datagrams: Vec<_> = stream.chunks(7).map(|packets| datagram(PORT, packets.as_flattened())).collect();
     tshark::write(LinkType::RAW, &file, &datagrams);
@@ -124,7 +124,7 @@ fn the_pid_can_be_named() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-pid").path("ule.pcap");
+    let file = OutputFolder::new("ule-pid").path("ule.pcap");
     let packets: Vec<_> = stream().into_iter().skip(2).take(7).collect();
     tshark::write(LinkType::RAW, &file, &[datagram(PORT, packets.as_flattened())]);
     let sndus = |options: &[&str]| {
@@ -142,7 +142,7 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule-coap");
+    let folder = OutputFolder::new("ule-coap");
     let (alone, file) = (folder.path("rohc.pcap"), folder.path("ule.pcap"));
     let packets = compressed(&root().join("captures/coap_udp6_observe.pcap"));
     tshark::write(LinkType::USER0, &alone, &packets);
@@ -208,7 +208,7 @@ fn octets(hex: &str) -> Vec<u8> {
 
 /// Expected fields of a datagram, each as often as it occurs.
 #[derive(Default)]
-struct Told {
+struct Expected {
     crc_status: Vec<String>,
     d: Vec<String>,
     length: Vec<String>,
@@ -224,7 +224,7 @@ struct Told {
     lost: usize,
 }
 
-impl Told {
+impl Expected {
     /// `sndus` are those that tshark shows, right or wrong: our Receiver must report equal ones, and deliver the
     /// contents of the right ones.
     fn of(receiver: &mut Receiver<'_>, packets: &[TsPacket], sndus: &[Vec<u8>]) -> Self {

@@ -13,12 +13,12 @@ use super::common::world::in_a_world;
 use super::*;
 
 /// Two hosts with a cable between them; the command runs on the first.
-struct Hosts {
+struct CableHosts {
     one: Namespace,
     other: Namespace,
 }
 
-impl Hosts {
+impl CableHosts {
     fn new() -> Self {
         let (one, other) = (Namespace::create("one").unwrap(), Namespace::create("other").unwrap());
         Interface::veth((&one, "eth0"), (&other, "eth0")).unwrap();
@@ -79,7 +79,7 @@ fn udp_packets(found: &Value) -> u64 {
 #[test]
 fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
     in_a_world("live::what_an_interface_carries_is_analyzed_until_it_is_interrupted", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let kept = folder().path("kept.pcap");
         let (mut child, stderr) = hosts.capture(&["--json", "--write", kept.to_str().unwrap()]);
         hosts.send(500);
@@ -106,7 +106,7 @@ fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
 #[test]
 fn a_capture_ends_after_its_time() {
     in_a_world("live::a_capture_ends_after_its_time", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let start = Instant::now();
         let (child, stderr) = hosts.capture(&["--for", "700ms", "--schemes", "rohc-v1"]);
         hosts.send(20);

@@ -107,9 +107,9 @@ pub(crate) fn ok(output: Output) -> Output {
 }
 
 /// Folder of the test in the target folder.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct OutputFolder(PathBuf);
 
-impl Folder {
+impl OutputFolder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
         fs::create_dir_all(&folder).unwrap();

@@ -11,7 +11,7 @@
 
 /// Command of a page.
 #[derive(Clone, Debug)]
-pub(crate) struct Command {
+pub(crate) struct PageCommand {
     /// Line of the page, from 1.
     pub(crate) line: usize,
     /// Text without its comment.
@@ -26,18 +26,18 @@ pub(crate) struct Command {
 
 /// Block of a page.
 #[derive(Debug)]
-pub(crate) enum Block {
-    Commands(Vec<Command>),
+pub(crate) enum PageBlock {
+    Commands(Vec<PageCommand>),
     /// Configuration: line of the page, and text.
     Toml(usize, String),
 }
 
 /// Blocks below one heading, which belong together.
 #[derive(Debug)]
-pub(crate) struct Section {
+pub(crate) struct PageSection {
     pub(crate) page: &'static str,
     pub(crate) heading: String,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<PageBlock>,
 }
 
 /// Marker whose command has not occurred yet.
@@ -58,9 +58,9 @@ enum Action {
 }
 
 /// Sections of a page that have commands or configurations; `Err` names the line of an invalid marker or block.
-pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, String> {
+pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<PageSection>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut sections = vec![Section { page, heading: String::new(), blocks: Vec::new() }];
+    let mut sections = vec![PageSection { page, heading: String::new(), blocks: Vec::new() }];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -75,7 +75,7 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
             at += end + 2;
             match kind {
                 "console" | "sh" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
-                "toml" => section.blocks.push(Block::Toml(number, inside.join("\n") + "\n")),
+                "toml" => section.blocks.push(PageBlock::Toml(number, inside.join("\n") + "\n")),
                 "text" => output(page, number, inside, section, &mut markers)?,
                 // A separate doc test.
                 "rust" => {}
@@ -91,7 +91,7 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
             at += 1;
             if line.starts_with('#') {
                 let heading = line.trim_start_matches('#').trim().to_owned();
-                sections.push(Section { page, heading, blocks: Vec::new() });
+                sections.push(PageSection { page, heading, blocks: Vec::new() });
             }
             if line.starts_with("<!--") {
                 markers.push(marker(number, line).ok_or_else(|| wrong("no marker for tests, or no reason"))?);
@@ -147,8 +147,13 @@ fn marker(line: usize, text: &str) -> Option<Marker> {
 }
 
 /// Commands of a block that begins at a line.
-fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>) -> Result<Block, String> {
-    let mut found: Vec<Command> = Vec::new();
+fn commands(
+    page: &str,
+    first: usize,
+    lines: &[&str],
+    markers: &mut Vec<Marker>,
+) -> Result<PageBlock, String> {
+    let mut found: Vec<PageCommand> = Vec::new();
     let mut begun = String::new();
     for (line, number) in lines.iter().zip(first..) {
         begun += line;
@@ -164,7 +169,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         if !shown.is_empty() {
             let prints = comment.strip_prefix("prints ").map(str::to_owned).into_iter().collect();
             let (shown, run) = (shown.to_owned(), Ok(shown.to_owned()));
-            found.push(Command { line: number, shown, run, reason: None, prints });
+            found.push(PageCommand { line: number, shown, run, reason: None, prints });
         }
         begun.clear();
     }
@@ -173,7 +178,8 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
     }
     markers.retain(|marker| {
         let mut used = false;
-        let is_meant = |command: &&mut Command| marker.command.as_ref().is_none_or(|m| *m == command.shown);
+        let is_meant =
+            |command: &&mut PageCommand| marker.command.as_ref().is_none_or(|m| *m == command.shown);
         for command in found.iter_mut().filter(is_meant) {
             let (run, reason) = match &marker.action {
                 Action::Exclude(reason) => (Err(()), reason),
@@ -184,7 +190,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         }
         !used
     });
-    Ok(Block::Commands(found))
+    Ok(PageBlock::Commands(found))
 }
 
 /// Assigns a block to the preceding command of the section whose output it is.
@@ -192,7 +198,7 @@ fn output(
     page: &str,
     line: usize,
     lines: &[&str],
-    section: &mut Section,
+    section: &mut PageSection,
     markers: &mut Vec<Marker>,
 ) -> Result<(), String> {
     let marker = markers.pop();
@@ -203,8 +209,8 @@ fn output(
         return Err(format!("{page}:{line}: an output needs a marker `printed by` before it"));
     };
     let commands = section.blocks.iter_mut().rev().filter_map(|block| match block {
-        Block::Commands(commands) => Some(commands),
-        Block::Toml(..) => None,
+        PageBlock::Commands(commands) => Some(commands),
+        PageBlock::Toml(..) => None,
     });
     let found = commands.flatten().find(|found| found.shown == command);
     let found =

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use thinair_os::udp;
 
-use super::bench::{ADDRESSES, Bench, Between, End, Kind, SetOnDrop, key, run, thinair};
-use super::relay::{Harm, Random};
+use super::bench::{
+    ADDRESSES, Between, CarrierKind, SetOnDrop, TunnelBench, TunnelDaemon, key, run, thinair,
+};
+use super::relay::{Harm, RelayRandom};
 use super::traffic::{FLOWS, numbered, ping};
 
 /// Number of garbage datagrams.
@@ -22,9 +24,9 @@ fn nothing_gets_through_with_another_key() {
     if thinair().is_none() {
         return;
     }
-    let ule = Kind { name: "ule", scheme: "ule+udp", ..Kind::UDP };
-    for kind in [Kind::UDP, ule] {
-        let mut bench = Bench::new(&format!("key-{}", kind.name), kind, Between::Relay, &[]);
+    let ule = CarrierKind { name: "ule", scheme: "ule+udp", ..CarrierKind::UDP };
+    for kind in [CarrierKind::UDP, ule] {
+        let mut bench = TunnelBench::new(&format!("key-{}", kind.name), kind, Between::Relay, &[]);
         let (own, other) = (bench.folder.path("key"), key(&bench.folder, "other"));
         bench.replace(1, &own, &other);
         bench.start(0);
@@ -69,7 +71,7 @@ fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
     if thinair().is_none() {
         return;
     }
-    let mut bench = Bench::new(name, Kind::UDP, Between::Relay, &[]);
+    let mut bench = TunnelBench::new(name, CarrierKind::UDP, Between::Relay, &[]);
     // Handshakes, too.
     bench.relay().set(harm);
     bench.start(0);
@@ -109,10 +111,10 @@ fn garbage_leaves_no_trace() {
     if thinair().is_none() {
         return;
     }
-    let bench = Bench::started("garbage", Kind::UDP, Between::Relay, &[]);
+    let bench = TunnelBench::started("garbage", CarrierKind::UDP, Between::Relay, &[]);
     assert!(ping(&bench, 0, 50, 100).is_some() && ping(&bench, 1, 50, 1_000).is_some());
     let kept = bench.relay().kept();
-    let mut garbage = Garbage { random: Random(0x6a7b), pool: Random(9).octets(1 << 20), kept };
+    let mut garbage = Garbage { random: RelayRandom(0x6a7b), pool: RelayRandom(9).octets(1 << 20), kept };
     let (end, socket) = (bench.end(1), bench.relay().socket(1));
     let to = SocketAddr::from(([127, 0, 0, 1], 7_002));
     // Allocates everything once.
@@ -147,13 +149,13 @@ fn garbage_leaves_no_trace() {
     assert!(answered * 10 >= asked * 8, "{answered} of {asked} pings");
 }
 
-fn datagrams(end: &End) -> u64 {
+fn datagrams(end: &TunnelDaemon) -> u64 {
     end.status()["totals"]["received"]["datagrams"].as_u64().unwrap()
 }
 
 /// Source of garbage.
 struct Garbage {
-    random: Random,
+    random: RelayRandom,
     pool: Vec<u8>,
     /// Previously valid datagrams.
     kept: Vec<Vec<u8>>,
@@ -161,7 +163,7 @@ struct Garbage {
 
 impl Garbage {
     /// Sends this many datagrams, not faster than they are received.
-    fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &End, count: usize) {
+    fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &TunnelDaemon, count: usize) {
         let mut batch = vec![Vec::new(); udp::MOST];
         let mut sent = 0;
         while sent < count {
@@ -216,7 +218,7 @@ impl Garbage {
 }
 
 /// Octets that wait at the socket with that port, in the namespace of an end.
-fn waiting(end: &End, port: u16) -> u64 {
+fn waiting(end: &TunnelDaemon, port: u16) -> u64 {
     let table = fs::read_to_string(format!("/proc/{}/net/udp", end.pid)).unwrap();
     let local = format!(":{port:04X}");
     let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

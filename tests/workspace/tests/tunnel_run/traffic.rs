@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use thinair_os::Namespace;
 
-use super::bench::{ADDRESSES, Bench, address, run, start, wait_for};
-use super::relay::Random;
+use super::bench::{ADDRESSES, TunnelBench, address, run, start, wait_for};
+use super::relay::RelayRandom;
 
 /// Size of files that are fetched and sent by HTTP, in octets.
 const FILE: usize = 300_000;
@@ -32,23 +32,23 @@ pub(crate) struct Delivered {
 
 /// Flow of numbered datagrams: side of the sender, version of IP (0: IPv4), and destination port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct DatagramFlow {
     pub(crate) from: usize,
     pub(crate) version: usize,
     pub(crate) port: u16,
 }
 
-pub(crate) const FLOWS: [Flow; 4] = [
-    Flow { from: 0, version: 0, port: 9000 },
-    Flow { from: 1, version: 0, port: 9001 },
-    Flow { from: 0, version: 1, port: 9002 },
-    Flow { from: 1, version: 1, port: 9003 },
+pub(crate) const FLOWS: [DatagramFlow; 4] = [
+    DatagramFlow { from: 0, version: 0, port: 9000 },
+    DatagramFlow { from: 1, version: 0, port: 9001 },
+    DatagramFlow { from: 0, version: 1, port: 9002 },
+    DatagramFlow { from: 1, version: 1, port: 9003 },
 ];
 
 /// Content of a datagram: its number, and octets that depend on the number. From a few octets to more than fit into
 /// some carriers at once.
 fn content(port: u16, number: u64) -> Vec<u8> {
-    let mut random = Random(number << 16 | u64::from(port));
+    let mut random = RelayRandom(number << 16 | u64::from(port));
     let len = random.below(1_200);
     let mut octets = number.to_be_bytes().to_vec();
     octets.extend(random.octets(len));
@@ -56,7 +56,7 @@ fn content(port: u16, number: u64) -> Vec<u8> {
 }
 
 /// Sends numbered datagrams from one side of a bench to the other.
-pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -> Delivered {
+pub(crate) fn numbered(bench: &TunnelBench, flow: DatagramFlow, count: u64, after: Duration) -> Delivered {
     let end = |side: usize| {
         let address = SocketAddr::new(address(side, flow.version), flow.port);
         (&bench.inside[side], address)
@@ -115,7 +115,7 @@ pub(crate) fn numbered_between(
 }
 
 /// Pings from side A until `count` were answered. Returns the number of requests; `None` if it was too high.
-pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Option<u32> {
+pub(crate) fn ping(bench: &TunnelBench, version: usize, count: u32, size: u32) -> Option<u32> {
     let (enough, size) = (count.to_string(), size.to_string());
     let to = ADDRESSES[1][version];
     let command = ["ping", "-q", "-i", "0.02", "-w", "20", "-c", &enough, "-s", &size, to];
@@ -128,7 +128,7 @@ pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Opti
 }
 
 /// Runs iperf3 from A to B for a second, by TCP or UDP. Returns the client's report.
-pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
+pub(crate) fn iperf(bench: &TunnelBench, udp: bool) -> Value {
     let port = if udp { "5202" } else { "5201" };
     let how: &[&str] = if udp { &["-u", "-b", "3M", "-l", "600", "-t", "1"] } else { &["-t", "1"] };
     let mut said = String::new();
@@ -159,7 +159,7 @@ fn listens(namespace: &Namespace, port: &str) -> bool {
 
 /// libcoap's client at A and server at B: notifications of a resource, and a block-wise transfer in each direction.
 /// Returns the number of notifications.
-pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
+pub(crate) fn coap(bench: &TunnelBench, version: usize) -> usize {
     let host = ADDRESSES[1][version];
     let uri = |path: &str| {
         if version == 0 { format!("coap://{host}{path}") } else { format!("coap://[{host}]{path}") }
@@ -173,7 +173,7 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
     let ready = wait_for(20, || !client(&["-B", "3"], "/").stdout.is_empty());
     assert!(ready, "no answer of libcoap\n{}", bench.told());
     let sent = bench.folder.path(&format!("blocks{version}"));
-    let octets = Random(version as u64).octets(3_000);
+    let octets = RelayRandom(version as u64).octets(3_000);
     fs::write(&sent, &octets).unwrap();
     let (seen, received) = std::thread::scope(|scope| {
         // Each notification is a time of day, with two colons.
@@ -208,12 +208,12 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
 }
 
 /// curl at A fetches a file from B, and sends one there; both must arrive octet by octet.
-pub(crate) fn curl(bench: &Bench, version: usize) {
+pub(crate) fn curl(bench: &TunnelBench, version: usize) {
     let at = SocketAddr::new(address(1, version), 8_080);
     let listener = bench.inside[1].within(|| TcpListener::bind(at)).unwrap().unwrap();
     listener.set_nonblocking(true).unwrap();
-    let served = Random(1).octets(FILE);
-    let sent = Random(2).octets(FILE);
+    let served = RelayRandom(1).octets(FILE);
+    let sent = RelayRandom(2).octets(FILE);
     let path = bench.folder.path(&format!("upload{version}"));
     fs::write(&path, &sent).unwrap();
     let url = format!("http://{at}/file");
