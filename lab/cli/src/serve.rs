@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
 /// Not available on this system.
 #[cfg(not(target_os = "linux"))]
 fn serve(_arguments: &ServeArguments) -> anyhow::Result<()> {
-    anyhow::bail!("a server needs Linux")
+    anyhow::bail!("serve requires Linux")
 }
 
 /// Serves until a signal.
@@ -241,5 +241,5 @@ fn tell(
         object.extend(more);
     }
     let text = serde_json::to_string_pretty(&json)? + "\n";
-    thinair_cli::terminal::print(&text).context("print what was done")
+    thinair_cli::terminal::print(&text).context("cannot print the counters")
 }

@@ -32,7 +32,7 @@ pub struct Exchanges {
 
 /// Result, and the packets that the link has carried from A and from B.
 #[derive(Debug)]
-pub struct Seen<T> {
+pub struct KernelResult<T> {
     /// Result.
     pub what: T,
     /// Totals of the link from A and from B.
@@ -49,7 +49,7 @@ pub fn exchanges(
     model: &LinkModel<'static>,
     seed: u64,
     plan: Exchanges,
-) -> Result<Seen<Vec<Duration>>, RunError> {
+) -> Result<KernelResult<Vec<Duration>>, RunError> {
     over(model, seed, |ends| {
         let (client, mut server) = connect(ends)?;
         thread::scope(|scope| {
@@ -91,7 +91,11 @@ pub fn exchanges(
 ///
 /// # Errors
 /// As for [`exchanges`].
-pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<Seen<Duration>, RunError> {
+pub fn download(
+    model: &LinkModel<'static>,
+    seed: u64,
+    octets: usize,
+) -> Result<KernelResult<Duration>, RunError> {
     over(model, seed, |ends| {
         let start = Instant::now();
         let (mut client, mut server) = connect(ends)?;
@@ -132,7 +136,7 @@ fn over<T: Send>(
     model: &LinkModel<'static>,
     seed: u64,
     work: impl FnOnce(&Ends) -> io::Result<T> + Send,
-) -> Result<Seen<T>, RunError> {
+) -> Result<KernelResult<T>, RunError> {
     let failed = |why: io::Error| RunError::Os(thinair_os::Error::new("talk over the link", why));
     let ends = Ends::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
     let mut engine = Engine::new(model, seed, None);
@@ -149,6 +153,10 @@ fn over<T: Send>(
         let report = run(&mut engine, &ends, Some(&mut command), true, &mut |_, _| Ok(()))?;
         let what =
             worker.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))).map_err(failed)?;
-        Ok(Seen { what, totals: Side::ALL.map(|side| engine.totals(side)), lateness: report.lateness })
+        Ok(KernelResult {
+            what,
+            totals: Side::ALL.map(|side| engine.totals(side)),
+            lateness: report.lateness,
+        })
     })
 }

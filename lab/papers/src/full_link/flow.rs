@@ -22,7 +22,7 @@ const PROTOCOL_UDP: u8 = 17;
 
 /// Flow of IPv4 with a counting IP-ID, and UDP with a checksum.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub(super) struct IperfFlow {
     ip_id: u16,
     source_port: u16,
     /// Octets of UDP payload, at least 12.
@@ -31,7 +31,7 @@ pub(super) struct Flow {
     filling: Vec<u8>,
 }
 
-impl Flow {
+impl IperfFlow {
     pub(super) fn new(payload: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let filling = core::iter::repeat_with(|| random.next_u64() as u8).take(payload.saturating_sub(12));
@@ -97,7 +97,7 @@ pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
 /// Counts the output of the other end.
 #[derive(Debug)]
 pub(super) struct Meter {
-    flow: Flow,
+    flow: IperfFlow,
     window: Range<Instant>,
     /// Octets of UDP payload delivered within the window.
     octets: u64,
@@ -111,7 +111,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(flow: &Flow, window: Range<Instant>) -> Self {
+    pub(super) fn new(flow: &IperfFlow, window: Range<Instant>) -> Self {
         let last = window.start;
         Self { flow: flow.clone(), window, octets: 0, delivered: 0, wrong: 0, last, outage: 0 }
     }
@@ -139,9 +139,9 @@ impl Meter {
 
     /// Figures of the run. `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the
     /// link delivered.
-    pub(super) fn sample(self, undelivered: u64, carried: u64) -> Sample {
+    pub(super) fn sample(self, undelivered: u64, carried: u64) -> GoodputSample {
         let seconds = self.window.end.since(self.window.start).as_secs_f64();
-        Sample {
+        GoodputSample {
             goodput: 8e-6 * self.octets as f64 / seconds,
             delivered: self.delivered as f64,
             wrong: self.wrong as f64,
@@ -154,7 +154,7 @@ impl Meter {
 
 /// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct GoodputSample {
     /// Mbit/s of UDP payload in correct packets.
     pub(super) goodput: f64,
     /// Packets delivered correctly.

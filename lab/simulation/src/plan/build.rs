@@ -13,9 +13,9 @@ use thinair_link::{
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet};
 use thinair_wire::time::Instant;
 
-use super::document::{self, Carrier, Document, LossUnit, RohcMode};
-use super::words::Span;
-use crate::network::{Pace, Requests, Scenario, Transport};
+use super::document::{self, CarrierSetting, Document, LossUnit, RohcMode};
+use super::words::PlanTime;
+use crate::network::{MessageTransport, RequestPace, Requests, Scenario};
 use crate::tcp;
 use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 
@@ -64,9 +64,11 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
                 "is for clients that wait for responses, requests.interval for those that do not; take one out",
             ));
         }
-        (Some(Span(Duration::ZERO)), None) => return Err(wrong("requests.interval", "is zero; give a time")),
-        (Some(interval), None) => Pace::Open { interval: interval.0 },
-        (None, think) => Pace::Closed { think: think.map_or(Duration::ZERO, |think| think.0) },
+        (Some(PlanTime(Duration::ZERO)), None) => {
+            return Err(wrong("requests.interval", "is zero; give a time"));
+        }
+        (Some(interval), None) => RequestPace::Open { interval: interval.0 },
+        (None, think) => RequestPace::Closed { think: think.map_or(Duration::ZERO, |think| think.0) },
     };
     let start = requests.start.map_or(Duration::from_secs(5), |start| start.0);
     let end = runs.end.map_or(Duration::from_secs(3_600), |end| end.0);
@@ -134,43 +136,43 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
     })
 }
 
-fn transport(clients: &document::Clients) -> Result<Transport, Wrong> {
+fn transport(clients: &document::Clients) -> Result<MessageTransport, Wrong> {
     match clients.transport.unwrap_or_default() {
-        Carrier::Udp => Ok(Transport::Udp {
+        CarrierSetting::Udp => Ok(MessageTransport::Udp {
             protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize,
         }),
-        Carrier::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
+        CarrierSetting::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
             "clients.protection",
             "is of datagrams; take it out, or set clients.transport to \"udp\"",
         )),
-        Carrier::Tcp => {
+        CarrierSetting::Tcp => {
             let nagle = match clients.nagle {
                 Some(document::Nagle::Off) => tcp::Nagle::Off,
                 Some(document::Nagle::On) => tcp::Nagle::On,
                 Some(document::Nagle::Minshall) | None => tcp::Nagle::Minshall,
             };
-            Ok(Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() }))
+            Ok(MessageTransport::Tcp(tcp::TcpConfig { nagle, ..tcp::TcpConfig::default() }))
         }
     }
 }
 
-fn download(download: &document::Download) -> Result<Option<tcp::Config>, Wrong> {
-    let usual = tcp::Config::default();
+fn download(download: &document::DownloadSection) -> Result<Option<tcp::TcpConfig>, Wrong> {
+    let usual = tcp::TcpConfig::default();
     let buffer =
         number("download.receive_buffer", download.receive_buffer, usual.receive_buffer.into(), 1..=1 << 30)?;
     let window = match download.window {
         None => None,
         told => Some(number("download.window", told, 1, 1..=100_000)? as u32),
     };
-    let config = tcp::Config { window, receive_buffer: buffer as u32, ..usual };
+    let config = tcp::TcpConfig { window, receive_buffer: buffer as u32, ..usual };
     Ok(download.active.unwrap_or(true).then_some(config))
 }
 
-fn download_octets(download: &document::Download) -> Result<Option<u64>, Wrong> {
+fn download_octets(download: &document::DownloadSection) -> Result<Option<u64>, Wrong> {
     download.octets.map(|octets| number("download.octets", Some(octets), 0, 1..=1 << 40)).transpose()
 }
 
-fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {
+fn rohc(rohc: &document::RohcSection) -> Result<Option<RohcChannel>, Wrong> {
     let mode = match rohc.mode {
         None => return Err(wrong("rohc.mode", "is not told; give \"off\", \"u\", \"o\" or \"r\"")),
         Some(RohcMode::Off) => return Ok(None),
@@ -206,7 +208,7 @@ fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {
     }))
 }
 
-fn model(link: &document::Link) -> Result<LinkModel<'static>, Wrong> {
+fn model(link: &document::LinkSection) -> Result<LinkModel<'static>, Wrong> {
     let preset = match link.preset.as_deref() {
         None => None,
         Some(name) => Some(preset::by_name(name).ok_or_else(|| {
@@ -264,7 +266,7 @@ const BOTH: Names = names!("both");
 /// Overrides a preset. Keys of one direction take precedence over those of both.
 fn change(
     direction: &mut thinair_link::Direction<'static>,
-    told: [&document::Direction; 2],
+    told: [&document::DirectionSection; 2],
     own: &Names,
     mtu: u32,
 ) -> Result<(), Wrong> {
@@ -353,7 +355,7 @@ fn change(
 
 fn queue(
     queue: &mut thinair_link::Queue,
-    [one, both]: [&document::Queue; 2],
+    [one, both]: [&document::QueueSection; 2],
     own: &Names,
     mtu: u32,
 ) -> Result<(), Wrong> {
