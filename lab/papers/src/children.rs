@@ -87,9 +87,9 @@ impl<'s> Children<'s> {
         link.args(["link", "run", "--json", "--netns", &names]).args(options);
         self.start(hosts[0], folder, "link", &mut link)?;
         // `link run` gives the interfaces its own addresses, and then prints a message.
-        let says = folder.join("link.err");
+        let log = folder.join("link.err");
         self.until("the link is there", SOON, || {
-            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains("until it is interrupted"))
         })
     }
 
@@ -196,9 +196,9 @@ impl Drop for Children<'_> {
 }
 
 /// Error with its causes.
-pub(crate) fn said(error: impl std::error::Error) -> PaperError {
+pub(crate) fn with_causes(error: impl std::error::Error) -> PaperError {
     let reasons = std::iter::successors(error.source(), |error| error.source());
-    PaperError::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
+    PaperError::RealTime(reasons.fold(error.to_string(), |text, reason| format!("{text}: {reason}")))
 }
 
 fn has_ended(child: &mut Child) -> bool {

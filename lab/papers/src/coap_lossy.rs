@@ -52,7 +52,7 @@ fn long(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures
         let figure = figures.put(format!("{id}/{name}"), of(sum));
         figure.half = Summary::of(&runs.iter().filter_map(of).collect::<Vec<_>>()).and_then(|runs| runs.half);
         figure.bar = match (id, name) {
-            _ if !sum.tells() => None,
+            _ if !sum.is_significant() => None,
             ("coap/bi/1e-3/iid" | "coap/uni/1e-3/iid", "give-ups") => {
                 Some(Bar { max: Some(0.05), min: None })
             }
@@ -64,7 +64,7 @@ fn long(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures
     }
     // Bar for the ratio of uncompressed to compressed exchange times.
     let Some(at) = id.strip_prefix("uncompressed/").filter(|at| at.ends_with("/1e-3/iid")) else { return };
-    let bar = sum.tells().then_some(Bar { min: Some(5.0), max: None });
+    let bar = sum.is_significant().then_some(Bar { min: Some(5.0), max: None });
     figures.put(format!("ratio/{at}"), None).bar = bar;
 }
 

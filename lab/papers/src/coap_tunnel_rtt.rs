@@ -79,7 +79,9 @@ fn margin(min: f64, max: f64) -> f64 {
 
 impl PlaceMeasurements {
     fn times(&self, way: &str, version: InnerIpVersion) -> Option<RttSummary> {
-        let is_it = |told: &&CellMeasurements| (told.cell.way.name(), told.cell.version) == (way, version);
+        let is_it = |measurements: &&CellMeasurements| {
+            (measurements.cell.way.name(), measurements.cell.version) == (way, version)
+        };
         self.cells.iter().find(is_it)?.times
     }
 
@@ -94,8 +96,8 @@ impl PlaceMeasurements {
 
     fn put(&self, run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
         let place = self.place.name();
-        for told in &self.cells {
-            self.put_cell(run, told, figures);
+        for measurements in &self.cells {
+            self.put_cell(run, measurements, figures);
         }
         figures.put(format!("stolen/{place}"), self.stolen * 100.0);
         if let Some(late) = self.late {
@@ -120,10 +122,10 @@ impl PlaceMeasurements {
         Ok(())
     }
 
-    fn put_cell(&self, run: &PaperRun<'_>, told: &CellMeasurements, figures: &mut Figures) {
-        let RttCell { way, version } = told.cell;
+    fn put_cell(&self, run: &PaperRun<'_>, measurements: &CellMeasurements, figures: &mut Figures) {
+        let RttCell { way, version } = measurements.cell;
         let id = format!("{}/{}/{}", way.name(), version.name(), self.place.name());
-        let time = |of: fn(&RttSummary) -> f64| told.times.as_ref().map(of);
+        let time = |of: fn(&RttSummary) -> f64| measurements.times.as_ref().map(of);
         figures.put(format!("{id}/mean"), time(|times| times.mean)).half = time(|times| times.margin);
         let theirs = self.theirs(run, way.name(), version).map(|(_, margin)| margin);
         figures.put(format!("{id}/ci95"), time(|times| times.margin)).theirs = theirs;
@@ -132,9 +134,9 @@ impl PlaceMeasurements {
         figures.put(format!("{id}/min"), time(|times| times.min));
         figures.put(format!("{id}/max"), time(|times| times.max));
         figures.put(format!("{id}/count"), time(|times| times.count as f64));
-        figures.put(format!("{id}/lost"), told.lost as f64);
+        figures.put(format!("{id}/lost"), measurements.lost as f64);
         // Difference of the median to that of another path, in milliseconds.
-        let above = |other: &str| Some(told.times?.median - self.times(other, version)?.median);
+        let above = |other: &str| Some(measurements.times?.median - self.times(other, version)?.median);
         if way.profile().is_some() && self.place == LinkPlace::Veth {
             // Each tunnel adds half of the excess over a plain forwarder.
             figures.put(format!("{id}/added"), above(TunnelPath::Forwarder.name()).map(|added| added / 2.0));
@@ -147,7 +149,9 @@ impl PlaceMeasurements {
             ("rohc", |carried| carried.compressed),
             ("octets", |carried| carried.carrier),
         ];
-        for (carried, (name, of)) in told.carried.iter().flat_map(|carried| octets.map(|of| (carried, of))) {
+        for (carried, (name, of)) in
+            measurements.carried.iter().flat_map(|carried| octets.map(|of| (carried, of)))
+        {
             for (half, ours) in ["get", "rsp"].into_iter().zip(of(carried)) {
                 figures.put(format!("{id}/{name}/{half}"), ours);
             }
@@ -186,8 +190,10 @@ fn put(measured: &[PlaceMeasurements], run: &PaperRun<'_>, figures: &mut Figures
         at.put(run, figures)?;
     }
     let cells = || measured.iter().flat_map(|at| &at.cells);
-    let lost: usize = cells().map(|told| told.lost).sum();
-    let others = cells().filter(|told| told.carried.is_some_and(|carried| !carried.is_by_profile)).count();
+    let lost: usize = cells().map(|measurements| measurements.lost).sum();
+    let others = cells()
+        .filter(|measurements| measurements.carried.is_some_and(|carried| !carried.is_by_profile))
+        .count();
     figures.put("lost", lost as f64);
     figures.put("other-profile", others as f64).bar = Some(Bar { max: Some(0.0), min: None });
     Ok(())

@@ -133,6 +133,14 @@ impl IpVersion {
         }
     }
 
+    /// Size of the IP header, in octets.
+    const fn header_len(self) -> usize {
+        match self {
+            Self::V4 => IPV4,
+            Self::V6 => IPV6,
+        }
+    }
+
     /// Version of that name.
     pub(crate) fn by_name(name: &str) -> Result<Self, PaperError> {
         let named = Self::ALL.into_iter().find(|version| version.name() == name);
@@ -255,11 +263,7 @@ impl CoapFlow {
         self.counter = self.counter.wrapping_add(1);
         let out = &mut packet.octets;
         out.clear();
-        let transport = match self.hosts.version {
-            IpVersion::V4 => IPV4,
-            IpVersion::V6 => IPV6,
-        };
-        out.resize(transport + UDP, 0);
+        out.resize(self.hosts.version.header_len() + UDP, 0);
         self.coap(out);
         if self.kind.payload() > 0 {
             out.push(PAYLOAD_MARKER);
@@ -269,7 +273,7 @@ impl CoapFlow {
             out.extend(self.random.next_u64().to_be_bytes());
         }
         out.truncate(packet.headers + self.kind.payload());
-        self.udp_ip(out, transport);
+        self.udp_ip(out);
     }
 
     /// CoAP header and options.
@@ -362,48 +366,55 @@ impl CoapFlow {
     }
 
     /// Writes the headers before the CoAP message.
-    fn udp_ip(&self, out: &mut [u8], transport: usize) {
+    fn udp_ip(&self, out: &mut [u8]) {
         let hosts = &self.hosts;
-        let (from_server, len) = (self.kind.is_from_server(), out.len());
-        let ends = [&hosts.client, &hosts.server];
-        let ports = [hosts.client_port, COAP_PORT];
-        let [source, destination] = if from_server { [ends[1], ends[0]] } else { ends };
-        let [source_port, destination_port] = if from_server { [ports[1], ports[0]] } else { ports };
-        let udp_len = (len - transport) as u16;
-
-        let (ip, udp) = out.split_at_mut(transport);
-        let addresses = match hosts.version {
-            IpVersion::V4 => {
-                ip[..12].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
-                ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
-                ip[4..6].copy_from_slice(&self.ip_id.to_be_bytes());
-                ip[12..16].copy_from_slice(&source[12..]);
-                ip[16..20].copy_from_slice(&destination[12..]);
-                let checksum = Sum::ZERO.octets(ip).checksum();
-                ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-                &ip[12..]
-            }
-            IpVersion::V6 => {
-                // Constrained stacks set no Flow Label.
-                ip[0] = 6 << 4;
-                ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
-                ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
-                ip[8..24].copy_from_slice(source);
-                ip[24..40].copy_from_slice(destination);
-                &ip[8..]
-            }
-        };
-        udp[..2].copy_from_slice(&source_port.to_be_bytes());
-        udp[2..4].copy_from_slice(&destination_port.to_be_bytes());
-        udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
-        let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
-        // Zero would mean no checksum. RFC 768.
-        let checksum = match sum.checksum() {
-            0 => 0xFFFF,
-            checksum => checksum,
-        };
-        udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+        let mut ends = [(&hosts.client, hosts.client_port), (&hosts.server, COAP_PORT)];
+        if self.kind.is_from_server() {
+            ends.reverse();
+        }
+        write_headers(out, hosts.version, self.ip_id, ends);
     }
+}
+
+/// Writes the IP and UDP headers at the start of a packet. `ends`: address and port of source and destination; an IPv4
+/// address is the last four octets.
+pub(crate) fn write_headers(out: &mut [u8], version: IpVersion, ip_id: u16, ends: [(&[u8; 16], u16); 2]) {
+    let [(source, source_port), (destination, destination_port)] = ends;
+    let (len, transport) = (out.len(), version.header_len());
+    let udp_len = (len - transport) as u16;
+    let (ip, udp) = out.split_at_mut(transport);
+    let addresses = match version {
+        IpVersion::V4 => {
+            ip[..12].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
+            ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+            ip[4..6].copy_from_slice(&ip_id.to_be_bytes());
+            ip[12..16].copy_from_slice(&source[12..]);
+            ip[16..20].copy_from_slice(&destination[12..]);
+            let checksum = Sum::ZERO.octets(ip).checksum();
+            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+            &ip[12..]
+        }
+        IpVersion::V6 => {
+            // Constrained stacks set no Flow Label.
+            ip[0] = 6 << 4;
+            ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
+            ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
+            ip[8..24].copy_from_slice(source);
+            ip[24..40].copy_from_slice(destination);
+            &ip[8..]
+        }
+    };
+    udp[..2].copy_from_slice(&source_port.to_be_bytes());
+    udp[2..4].copy_from_slice(&destination_port.to_be_bytes());
+    udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
+    udp[6..8].fill(0);
+    let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
+    // Zero would mean no checksum. RFC 768.
+    let checksum = match sum.checksum() {
+        0 => 0xFFFF,
+        checksum => checksum,
+    };
+    udp[6..8].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// First packets of a flow, in its direction.

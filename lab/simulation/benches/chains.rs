@@ -137,9 +137,9 @@ fn ns3() -> Option<&'static str> {
 /// CPU time of the program in seconds.
 fn worked(program: &str) -> Option<f64> {
     let output = Command::new(program).output().ok().filter(|output| output.status.success())?;
-    let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    println!("ns-3: {told}");
-    told.rsplit(' ').next()?.parse().ok()
+    let output_text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    println!("ns-3: {output_text}");
+    output_text.rsplit(' ').next()?.parse().ok()
 }
 
 /// Fastest of some runs.

@@ -322,7 +322,7 @@ impl SceneWorld {
 
     /// True if smoltcp waits for nothing, although octets or a FIN of it are unacknowledged: smoltcp 0.14 sets no timer
     /// for segments that it sends when a closed window opens. If such a segment is lost, both sides wait forever.
-    fn is_stalled(&mut self) -> bool {
+    fn check_stalled(&mut self) -> bool {
         let now = TheirInstant::from_micros((self.queue.now().as_nanos() / 1_000) as i64);
         let waits = self.interface.poll_at(now, &self.sockets).is_some();
         let socket = self.theirs();
@@ -408,7 +408,7 @@ fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
     for seed in 0..1_000 {
         let mut world = SceneWorld::new(Scene::drawn(seed));
         world.run(Duration::from_secs(3_600));
-        if world.is_stalled() {
+        if world.check_stalled() {
             stalled += 1;
             continue;
         }

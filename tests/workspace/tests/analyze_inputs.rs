@@ -375,12 +375,12 @@ fn a_file_without_an_ip_packet_is_an_error_that_says_why() {
     for (name, octets, why) in unusable() {
         let path = file(name, &octets);
         let output = analyze(&[&path]);
-        let told = stderr(&output);
+        let report = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{name}");
         assert_eq!(stdout(&output), "", "{name}");
-        assert!(told.contains(&path.display().to_string()), "{name}: {told}");
+        assert!(report.contains(&path.display().to_string()), "{name}: {report}");
         for why in why {
-            assert!(told.contains(why), "{name}: {told}");
+            assert!(report.contains(why), "{name}: {report}");
         }
         if octets.is_empty() {
             continue;
@@ -405,9 +405,9 @@ fn one_file_with_packets_is_enough() {
     let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).chain([capture.as_path()]).collect();
     let output = analyze(&all);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let told = stderr(&output);
+    let report = stderr(&output);
     for path in &paths {
-        let lines = told.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
-        assert_eq!(lines.count(), 1, "{}: {told}", path.display());
+        let lines = report.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
+        assert_eq!(lines.count(), 1, "{}: {report}", path.display());
     }
 }

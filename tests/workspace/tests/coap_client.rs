@@ -154,14 +154,14 @@ fn libcoap_answers_every_method() {
     let Some(bench) = ServerBench::with_libcoap("methods") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
-        let told = bench.json(&["get", &uri("/time")]);
+        let report = bench.json(&["get", &uri("/time")]);
         assert_eq!(
-            (&told["schema"], &told["code"], &told["method"]),
+            (&report["schema"], &report["code"], &report["method"]),
             (&"thinair.coap/1".into(), &"2.05".into(), &"GET".into())
         );
-        assert!(told["payload"].as_str().unwrap().contains(':'), "{told}");
+        assert!(report["payload"].as_str().unwrap().contains(':'), "{report}");
         assert_eq!(
-            (&told["messages"]["transmissions"], &told["address"]),
+            (&report["messages"]["transmissions"], &report["address"]),
             (&1.into(), &"127.0.0.1:5683".into())
         );
 
@@ -208,11 +208,11 @@ fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
     fs::write(bench.folder.join("sent"), &body).unwrap();
     for (number, scheme) in SCHEMES.into_iter().enumerate() {
         let uri = format!("{scheme}://127.0.0.1{}", path(number));
-        let told = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
-        assert_eq!(told["code_name"], answer, "{told}");
+        let report = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
+        assert_eq!(report["code_name"], answer, "{report}");
         let blocks = if number == 0 { Some(1_024) } else { None };
         if blocks.is_some() {
-            assert_eq!(told["blocks"]["up"].as_u64(), blocks, "{told}");
+            assert_eq!(report["blocks"]["up"].as_u64(), blocks, "{report}");
         }
         let output = bench.run(&["get", &uri, "--output", "received", "--timing"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
@@ -221,8 +221,11 @@ fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
         let small = &body[..10_000];
         fs::write(bench.folder.join("small"), small).unwrap();
         bench.done(&["put", &uri, "--file", "small", "--format", "42", "--block-size", "128"]);
-        let told = bench.json(&["get", &uri, "--block-size", "128"]);
-        assert_eq!((&told["payload_octets"], &told["payload_encoding"]), (&10_000.into(), &"base64".into()));
+        let report = bench.json(&["get", &uri, "--block-size", "128"]);
+        assert_eq!(
+            (&report["payload_octets"], &report["payload_encoding"]),
+            (&10_000.into(), &"base64".into())
+        );
         assert_eq!(bench.done(&["get", &uri]), small);
         let output = bench.run(&["get", &uri, "--max-body", "5000"]);
         assert_eq!(output.status.code(), Some(1), "{scheme}");
@@ -252,9 +255,9 @@ fn aiocoap_answers_every_method_and_is_observed() {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
         bench.done(&["put", &uri("/store"), "--payload", "one"]);
         assert_eq!(bench.done(&["get", &uri("/store")]), b"one");
-        let told = bench.json(&["post", &uri("/store"), "--payload", "something"]);
+        let report = bench.json(&["post", &uri("/store"), "--payload", "something"]);
         assert_eq!(
-            (&told["code"], &told["location"], &told["payload"]),
+            (&report["code"], &report["location"], &report["payload"]),
             (&"2.01".into(), &"/store/made".into(), &"somethin".into())
         );
         bench.done(&["delete", &uri("/store")]);
@@ -301,9 +304,12 @@ fn whoever_is_not_there_is_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("sent 4 times over"), "{}", stderr(&output));
     assert!(stderr(&output).contains("--ack-timeout"), "{}", stderr(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["messages"]["transmissions"], &told["messages"]["received"]), (&4.into(), &0.into()));
-    assert!(told["error"].as_str().unwrap().contains("no answer"), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["messages"]["transmissions"], &report["messages"]["received"]),
+        (&4.into(), &0.into())
+    );
+    assert!(report["error"].as_str().unwrap().contains("no answer"), "{report}");
     let output = bench.run(&["get", "coap://127.0.0.1/x", "--timeout", "200ms"]);
     assert!(stderr(&output).contains("no response within 200ms"), "{}", stderr(&output));
     drop(silent);

@@ -122,9 +122,9 @@ fn hold(stack: &str, scenarios: &[PeerScenario]) {
 
     let thinair = command();
     for (name, (run, shown, capture)) in done.into_inner().unwrap() {
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {name}, because of {}", said.trim());
+            println!("skipped: {name}, because of {}", text.trim());
             continue;
         }
         assert!(run.status.success(), "{name}: {}\n{}", stderr(&run), log(&capture));

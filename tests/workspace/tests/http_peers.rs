@@ -140,10 +140,10 @@ fn script(name: &str) -> String {
 /// Report of our client on an object, and its octets.
 fn fetch(service: &str, url: &str, options: &[&str]) -> (Value, Vec<u8>) {
     let output = run(&[&[thinair(), "fetch", "--service", service, url, "--json"], options].concat());
-    let told: Value =
+    let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     let plain = run(&[&[thinair(), "fetch", "--service", service, url], options].concat());
-    (told, plain.stdout)
+    (report, plain.stdout)
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn curl_fetches_from_our_server_in_both_forms() {
     for (service, version) in [("http", "1.1"), ("iot-http", "1.0")] {
         let (_server, port) = serve(service, &folder, &[]);
         let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
-        let told = " %{http_code} %{num_connects}\n";
+        let report = " %{http_code} %{num_connects}\n";
         for options in [&[][..], &["--http1.0"], &["--tcp-fastopen"]] {
-            let done = run(&[&["curl", "-sS", "-w", told, "-o", "-", &url("/10")], options].concat());
+            let done = run(&[&["curl", "-sS", "-w", report, "-o", "-", &url("/10")], options].concat());
             assert_eq!(text(&done.stdout), "0123456789 200 1\n", "{}", text(&done.stderr));
         }
         let done = run(&["curl", "-sS", &url("/large")]);
@@ -209,12 +209,16 @@ fn we_fetch_from_a_server_of_others() {
     let _server = Running(child);
     for service in ["http", "iot-http"] {
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {
-            let (told, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
-            assert_eq!((&told["status"], &told["octets"]), (&200.into(), &object.len().into()), "{told}");
+            let (report, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
+            assert_eq!(
+                (&report["status"], &report["octets"]),
+                (&200.into(), &object.len().into()),
+                "{report}"
+            );
             assert!(octets == object, "{service}: {} octets", octets.len());
         }
-        let (told, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
-        assert_eq!(told["status"], 404, "{told}");
+        let (report, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
+        assert_eq!(report["status"], 404, "{report}");
     }
 }
 
@@ -261,12 +265,12 @@ fn we_fetch_from_aioquic() {
     let certificate = folder.0.join("aioquic.pem").to_str().unwrap().to_owned();
     let trusting = ["--trust-certificate", &certificate];
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 /// zlib reads our header blocks, which end with their last bit.
@@ -296,12 +300,12 @@ fn we_fetch_from_the_spdy_of_npm() {
     let _server = Running(child);
     // The last one exceeds the client's windows several times.
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 #[test]
@@ -346,8 +350,8 @@ fn we_fetch_from_libcoap() {
             std::thread::sleep(std::time::Duration::from_millis(100));
             fetched = fetch(service, &url, &[]);
         }
-        let (told, body) = fetched;
-        assert_eq!(told["status"], 205, "{told}");
+        let (report, body) = fetched;
+        assert_eq!(report["status"], 205, "{report}");
         assert!(text(&body).contains("libcoap"), "{}", text(&body));
     }
 }

@@ -131,14 +131,14 @@ fn live_media_come_back_bit_for_bit() {
     });
     for (number, run) in done.into_inner().unwrap() {
         let flow = &FLOWS[number];
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {}, because of {}", flow.live, said.trim());
+            println!("skipped: {}, because of {}", flow.live, text.trim());
             continue;
         }
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{}: {stderr}\nSee {}.log", flow.live, capture(flow).display());
-        println!("{}: {}", flow.live, said.trim());
+        println!("{}: {}", flow.live, text.trim());
         hold(flow.live, flow, &capture(flow));
     }
 }

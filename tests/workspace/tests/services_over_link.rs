@@ -137,8 +137,8 @@ fn measured(thinair: &str, folder: &Path, case: &LinkCase) -> (PacketSizes, Valu
         .output()
         .unwrap();
     assert!(output.status.success(), "{service}: {}", String::from_utf8_lossy(&output.stderr));
-    let told = serde_json::from_slice(&fs::read(folder.join("fetched.json")).unwrap()).unwrap();
-    (sizes(&fs::read_to_string(folder.join("log.csv")).unwrap()), told)
+    let report = serde_json::from_slice(&fs::read(folder.join("fetched.json")).unwrap()).unwrap();
+    (sizes(&fs::read_to_string(folder.join("log.csv")).unwrap()), report)
 }
 
 /// Packets after the last pause of half a second, or all of them.
@@ -168,7 +168,7 @@ fn kernels_send_what_was_calculated() {
     let folder = folder();
     for case in cases() {
         let fetched = case.fetch.run(1);
-        let (sizes, told) = measured(&thinair, &folder, &case);
+        let (sizes, report) = measured(&thinair, &folder, &case);
         let expected = simulated(&fetched);
         let count: usize = expected.iter().map(Vec::len).sum();
         println!(
@@ -179,7 +179,7 @@ fn kernels_send_what_was_calculated() {
             case.fetch.options,
             fetched.total(),
             fetched.took.unwrap().as_secs_f64() * 1e3,
-            told["seconds"].as_f64().unwrap() * 1e3,
+            report["seconds"].as_f64().unwrap() * 1e3,
         );
         assert_eq!(sizes, expected, "{} {:?}", case.service, case.options);
     }

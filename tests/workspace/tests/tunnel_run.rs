@@ -50,10 +50,10 @@ fn carries(kind: CarrierKind) {
             println!("{what}: {lost} lost, {damaged} damaged");
             assert!(lost > 0 && damaged > 0);
             bench.relay().set(Harm::NONE);
-            assert!(bench.is_through(10), "{what}: does not recover\n{}", bench.told());
+            assert!(bench.is_through(10), "{what}: does not recover\n{}", bench.reported());
         }
-        println!("{what}:\n{}", bench.told());
-        assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::is_alive));
+        println!("{what}:\n{}", bench.reported());
+        assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::check_alive));
     }
 }
 
@@ -64,7 +64,7 @@ fn all_traffic(bench: &TunnelBench, what: &str, is_bad: bool) {
                 scope.spawn(move || {
                     let needed = [8, 1_200].map(|size| ping(bench, version, 25, size));
                     println!("{what}: pings until 25 were answered: {needed:?}");
-                    assert!(needed.iter().all(Option::is_some), "{what}: {needed:?}\n{}", bench.told());
+                    assert!(needed.iter().all(Option::is_some), "{what}: {needed:?}\n{}", bench.reported());
                 });
             }
         }
@@ -83,7 +83,7 @@ fn all_traffic(bench: &TunnelBench, what: &str, is_bad: bool) {
                 scope.spawn(move || {
                     let notifications = coap(bench, version);
                     println!("{what}: {notifications} notifications");
-                    assert!(notifications >= if is_bad { 1 } else { 2 }, "{}", bench.told());
+                    assert!(notifications >= if is_bad { 1 } else { 2 }, "{}", bench.reported());
                 });
             }
         }
@@ -98,7 +98,7 @@ fn all_traffic(bench: &TunnelBench, what: &str, is_bad: bool) {
                 println!("{what}: {flow:?} {delivered:?}");
                 assert_eq!((delivered.other, delivered.again), (0, 0), "{flow:?} {delivered:?}");
                 let least = delivered.sent * if is_bad { 6 } else { 9 } / 10;
-                assert!(delivered.once >= least, "{flow:?} {delivered:?}\n{}", bench.told());
+                assert!(delivered.once >= least, "{flow:?} {delivered:?}\n{}", bench.reported());
             });
         }
     });
@@ -182,8 +182,8 @@ fn serial_raw_survives_damage() {
             });
         }
     });
-    println!("raw: {:?} lost and damaged\n{}", bench.relay().done(), bench.told());
+    println!("raw: {:?} lost and damaged\n{}", bench.relay().done(), bench.reported());
     bench.relay().set(Harm::NONE);
-    assert!(bench.is_through(10), "does not recover\n{}", bench.told());
-    assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::is_alive));
+    assert!(bench.is_through(10), "does not recover\n{}", bench.reported());
+    assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::check_alive));
 }

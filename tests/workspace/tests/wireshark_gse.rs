@@ -93,16 +93,16 @@ fn tshark_tells_what_was_put_into_data_fields() {
     tshark::write(LinkType::RAW, &file, &datagrams);
     let mut fields = FIELDS.to_vec();
     fields.push("_ws.expert.message");
-    let told = tshark::fields_of(&[], &file, &options("FALSE").each_ref().map(String::as_str), &fields);
-    assert_eq!(told.len(), frames.len());
-    for (i, (frame, told)) in (1..).zip(frames.iter().zip(&told)) {
-        assert_eq!(told.last().unwrap(), "", "frame {i}");
-        for ((name, ours), theirs) in FIELDS.iter().zip(frame.told.fields()).zip(told) {
+    let shown = tshark::fields_of(&[], &file, &options("FALSE").each_ref().map(String::as_str), &fields);
+    assert_eq!(shown.len(), frames.len());
+    for (i, (frame, shown)) in (1..).zip(frames.iter().zip(&shown)) {
+        assert_eq!(shown.last().unwrap(), "", "frame {i}");
+        for ((name, ours), theirs) in FIELDS.iter().zip(frame.shown.fields()).zip(shown) {
             assert_eq!(values(theirs), ours, "frame {i}, {name}");
         }
     }
-    let count = |field: fn(&Expected) -> usize| frames.iter().map(|frame| field(&frame.told)).sum::<usize>();
-    let (packets, fragmented) = (count(|told| told.start.len()), count(|told| told.crc.len()));
+    let count = |field: fn(&Expected) -> usize| frames.iter().map(|frame| field(&frame.shown)).sum::<usize>();
+    let (packets, fragmented) = (count(|shown| shown.start.len()), count(|shown| shown.crc.len()));
     println!(
         "{} PDUs, {fragmented} in fragments: {packets} GSE Packets in {} BBFrames",
         pdus.len(),
@@ -111,22 +111,22 @@ fn tshark_tells_what_was_put_into_data_fields() {
     assert!((20..pdus.len() - 10).contains(&fragmented), "{fragmented}");
 
     // Contents of the PDUs: lengths and ports of IPv4, lengths of IPv6.
-    let told = tshark::fields_of(
+    let shown = tshark::fields_of(
         &[],
         &file,
         &options("TRUE").each_ref().map(String::as_str),
         &["udp.dstport", "ipv6.plen"],
     );
-    for (i, (frame, told)) in (1..).zip(frames.iter().zip(&told)) {
+    for (i, (frame, shown)) in (1..).zip(frames.iter().zip(&shown)) {
         let of = |kind, value: fn(&[u8]) -> u16| {
             let of_kind = frame.complete.iter().filter(move |(_, of, _)| *of == kind);
             of_kind.map(move |(_, _, pdu)| value(pdu).to_string())
         };
         let port = |pdu: &[u8]| u16::from_be_bytes([pdu[22], pdu[23]]);
         let ports: Vec<_> = [PORT.to_string()].into_iter().chain(of(EtherType::IPV4, port)).collect();
-        assert_eq!(values(&told[0]), ports, "frame {i}");
+        assert_eq!(values(&shown[0]), ports, "frame {i}");
         let lengths: Vec<_> = of(EtherType::IPV6, |pdu| u16::from_be_bytes([pdu[4], pdu[5]])).collect();
-        assert_eq!(values(&told[1]), lengths, "frame {i}");
+        assert_eq!(values(&shown[1]), lengths, "frame {i}");
     }
     assert_eq!(receive(&frames), pdus.iter().cloned().collect());
 }
@@ -193,7 +193,7 @@ type LabeledPdu = (Label, EtherType, Vec<u8>);
 /// BBFrame after its mode adaptation, its expected fields, and the PDUs that end in it.
 struct ExpectedFrame<'p> {
     octets: Vec<u8>,
-    told: Expected,
+    shown: Expected,
     complete: Vec<&'p LabeledPdu>,
 }
 
@@ -205,7 +205,7 @@ fn encapsulate(pdus: &[LabeledPdu]) -> Vec<ExpectedFrame<'_>> {
     while !under_way.is_empty() || waiting.len() > 0 {
         let mut data = [0; DATA_FIELD];
         let mut field = DataField::new(&mut data, ReUse::Allowed);
-        let (mut told, mut complete) = (Expected::default(), Vec::new());
+        let (mut shown, mut complete) = (Expected::default(), Vec::new());
         let mut last_label = None;
         let mut i = 0;
         loop {
@@ -222,7 +222,7 @@ fn encapsulate(pdus: &[LabeledPdu]) -> Vec<ExpectedFrame<'_>> {
             if put == Put::NoRoom {
                 break;
             }
-            one.tell(&mut told, field.len() - before, put == Put::Complete, &mut last_label);
+            one.expect(&mut shown, field.len() - before, put == Put::Complete, &mut last_label);
             if put == Put::Complete {
                 complete.push(one.pdu);
             }
@@ -230,13 +230,13 @@ fn encapsulate(pdus: &[LabeledPdu]) -> Vec<ExpectedFrame<'_>> {
         }
         under_way.retain(|one| !one.sending.is_complete());
         if field.room() > 0 {
-            told.padding.push(field.room().to_string());
+            shown.padding.push(field.room().to_string());
         }
         field.finish();
         let header = BbHeader::new(DATA_FIELD).unwrap().write();
         frames.push(ExpectedFrame {
             octets: [&MODE_ADAPTATION[..], &header, &data].concat(),
-            told,
+            shown,
             complete,
         });
     }
@@ -256,7 +256,7 @@ struct FragmentedPdu<'p> {
 
 impl FragmentedPdu<'_> {
     /// Adds the expected fields of a GSE Packet of `octets` octets with the next part of the PDU.
-    fn tell(&mut self, told: &mut Expected, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
+    fn expect(&mut self, shown: &mut Expected, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
         let (label, kind, pdu) = self.pdu;
         let is_start = self.covered.is_empty();
         let sent_label = match label {
@@ -274,48 +274,48 @@ impl FragmentedPdu<'_> {
                 self.covered.extend(pdu);
             }
         }
-        told.start.push(u8::from(is_start).to_string());
-        told.stop.push(u8::from(is_end).to_string());
+        shown.start.push(u8::from(is_start).to_string());
+        shown.stop.push(u8::from(is_end).to_string());
         let label_type = match (is_start, sent_label.len(), label) {
             (true, 6, _) => 0,
             (true, 3, _) => 1,
             (true, _, Label::Broadcast) => 2,
             (true, ..) | (false, ..) => 3,
         };
-        told.label_type.push(format!("0x{label_type:04x}"));
-        told.length.push((octets - 2).to_string());
+        shown.label_type.push(format!("0x{label_type:04x}"));
+        shown.length.push((octets - 2).to_string());
         let is_fragment = !(is_start && is_end);
         if is_fragment {
-            told.frag_id.push(format!("0x{:02x}", self.sending.frag_id()));
+            shown.frag_id.push(format!("0x{:02x}", self.sending.frag_id()));
         }
         // The fields of the first fragment are repeated with the last one.
         if is_start || is_end {
-            told.proto.push(format!("0x{:04x}", kind.value()));
+            shown.proto.push(format!("0x{:04x}", kind.value()));
             if is_fragment {
-                told.total_length.push(u16::from_be_bytes([self.covered[0], self.covered[1]]).to_string());
+                shown.total_length.push(u16::from_be_bytes([self.covered[0], self.covered[1]]).to_string());
             }
             let label =
                 if is_fragment { &self.covered[4..self.covered.len() - pdu.len()] } else { &sent_label };
             match label.len() {
-                6 => told
+                6 => shown
                     .six
                     .push(label.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")),
-                3 => told.three.push(format!("0x{}", hex(label))),
+                3 => shown.three.push(format!("0x{}", hex(label))),
                 _ => {}
             }
         }
         if is_end {
-            told.data.push(hex(pdu));
+            shown.data.push(hex(pdu));
         } else {
             let header = if is_start { 7 + sent_label.len() } else { 3 };
             let end = self.sent + octets - header;
-            told.data.push(hex(&pdu[self.sent..end]));
+            shown.data.push(hex(&pdu[self.sent..end]));
             self.sent = end;
         }
         if is_end && is_fragment {
-            told.reassembled.push(hex(&self.covered));
-            told.crc.push(format!("0x{:08x}", Crc32::of(&self.covered)));
-            told.crc_status.push(RIGHT.to_owned());
+            shown.reassembled.push(hex(&self.covered));
+            shown.crc.push(format!("0x{:08x}", Crc32::of(&self.covered)));
+            shown.crc_status.push(RIGHT.to_owned());
         }
     }
 }

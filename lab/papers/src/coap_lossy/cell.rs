@@ -169,7 +169,7 @@ impl LossySample {
     }
 
     /// True if there are enough exchanges to hold their figures to a bar.
-    pub(super) fn tells(&self) -> bool {
+    pub(super) fn is_significant(&self) -> bool {
         self.exchanges >= 50_000.0
     }
 

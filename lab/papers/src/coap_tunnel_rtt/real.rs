@@ -17,7 +17,7 @@ use super::cell::{InnerIpVersion, LinkPlace, RttCell, TunnelPath};
 use super::exchange::{self, CoapExchange, PORT};
 use super::summary::RttSummary;
 use super::{CarriedOctets, CellMeasurements, PlaceMeasurements, RttScale};
-use crate::children::{Children, Interrupt, said};
+use crate::children::{Children, Interrupt, with_causes};
 use crate::paper::{PaperError, RunPlan};
 
 /// Programs of libcoap, and tcpdump, whose times are used.
@@ -84,7 +84,7 @@ pub(super) fn measure(
         let forwarded = forwarding.map(|forwarding| forwarding.join());
         let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let measured = measured?;
-        forwarded.transpose().map_err(said)?;
+        forwarded.transpose().map_err(with_causes)?;
         Ok(measured)
     })
 }
@@ -112,7 +112,7 @@ struct PreparedCell {
 
 impl TunnelSite {
     fn open(place: LinkPlace) -> Result<Self, PaperError> {
-        let hosts = LoadHosts::create().map_err(said)?;
+        let hosts = LoadHosts::create().map_err(with_causes)?;
         for namespace in [hosts.here(), hosts.there()] {
             // Since 4.2, Linux gives each socket its own flow label, so that every request of a restarted client would
             // be another flow. The paper's system did not.
@@ -124,7 +124,7 @@ impl TunnelSite {
             let namespaces = site.namespaces();
             Interface::veth((namespaces[0], CABLE), (namespaces[1], CABLE))?;
             site.give_addresses(CABLE, OUTSIDE)?;
-            site.tuns = Some(site.hosts.tuns().map_err(said)?);
+            site.tuns = Some(site.hosts.tuns().map_err(with_causes)?);
             site.give_addresses(INTERFACE, FORWARDED)?;
         }
         Ok(site)
@@ -198,7 +198,7 @@ impl TunnelSite {
         )?;
         let capture_says = folder.join("capture.err");
         children.until("tcpdump listens", PATIENCE, || {
-            fs::read_to_string(&capture_says).is_ok_and(|said| said.contains("listening on"))
+            fs::read_to_string(&capture_says).is_ok_and(|log| log.contains("listening on"))
         })?;
 
         let mut orders = RandomStreams::new(plan.seed).random(self.place as u32, 0, Purpose::Choice);
@@ -235,7 +235,7 @@ impl TunnelSite {
         let mut measured =
             PlaceMeasurements { place: self.place, cells: Vec::new(), stolen, late: self.late()? };
         for (ready, carried) in cells.iter().zip(carried) {
-            measured.cells.push(ready.told(&exchanges, scale, carried));
+            measured.cells.push(ready.measurements(&exchanges, scale, carried));
         }
         Ok(measured)
     }
@@ -245,10 +245,10 @@ impl TunnelSite {
         if self.place != LinkPlace::Link {
             return Ok(None);
         }
-        let said = fs::read(self.folder.path().join("link.out"))?;
-        let said: serde_json::Value = serde_json::from_slice(&said)
+        let output = fs::read(self.folder.path().join("link.out"))?;
+        let output: serde_json::Value = serde_json::from_slice(&output)
             .map_err(|error| PaperError::RealTime(format!("invalid output of the link: {error}")))?;
-        Ok(said["lateness_us"]["p99"].as_f64())
+        Ok(output["lateness_us"]["p99"].as_f64())
     }
 
     /// Address of a host outside of the tunnels.
@@ -310,7 +310,7 @@ impl TunnelSite {
 impl PreparedCell {
     /// Status of the client's end of the tunnel.
     fn status(&self) -> Result<Option<Status>, PaperError> {
-        self.sockets.as_ref().map(|[here, _]| ask(here).map_err(said)).transpose()
+        self.sockets.as_ref().map(|[here, _]| ask(here).map_err(with_causes)).transpose()
     }
 
     /// True if packets get through.
@@ -347,7 +347,7 @@ impl PreparedCell {
     }
 
     /// Measurements of the cell.
-    fn told(
+    fn measurements(
         &self,
         exchanges: &[CoapExchange],
         scale: RttScale,
@@ -361,8 +361,8 @@ impl PreparedCell {
 }
 
 /// Line of tcpdump's output about packets that it missed, if any.
-fn dropped(said: &str) -> Option<&str> {
-    let lines = said.lines().filter(|line| line.contains(" dropped by "));
+fn dropped(output: &str) -> Option<&str> {
+    let lines = output.lines().filter(|line| line.contains(" dropped by "));
     lines.map(str::trim).find(|line| !line.starts_with("0 "))
 }
 

@@ -10,7 +10,7 @@ use crate::paper::Findings;
 
 /// Round trips about `time` ms in every cell, plus `of` the path.
 fn measured(place: LinkPlace, time: f64, of: impl Fn(TunnelPath) -> f64) -> PlaceMeasurements {
-    let told = |cell: RttCell| {
+    let measurements = |cell: RttCell| {
         let times = (0..20).map(|number| time + of(cell.way) + f64::from(number % 3) * 0.01);
         let carried = CarriedOctets {
             inside: [38.0, 52.0],
@@ -21,7 +21,7 @@ fn measured(place: LinkPlace, time: f64, of: impl Fn(TunnelPath) -> f64) -> Plac
         let carried = cell.way.profile().map(|_| carried);
         CellMeasurements { cell, times: RttSummary::of(times.collect()), lost: 0, carried }
     };
-    let cells = place.cells().into_iter().map(told).collect();
+    let cells = place.cells().into_iter().map(measurements).collect();
     PlaceMeasurements { place, cells, stolen: 0.01, late: (place == LinkPlace::Link).then_some(80.0) }
 }
 
@@ -105,8 +105,8 @@ fn a_tunnel_that_takes_another_profile_is_told() {
 #[test]
 fn cells_without_round_trips_have_no_figures_and_miss_their_bars() {
     let mut at = measured(LinkPlace::Veth, 0.4, longer);
-    for told in &mut at.cells {
-        told.times = None;
+    for measurements in &mut at.cells {
+        measurements.times = None;
     }
     let found = findings(&[at]);
     assert!(found.rows.iter().filter(|row| row.unit() == "ms").all(|row| row.ours().is_none()));

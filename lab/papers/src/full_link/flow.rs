@@ -4,8 +4,9 @@ use core::ops::Range;
 use core::time::Duration;
 
 use thinair_link::Random;
-use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::time::Instant;
+
+use crate::traffic::{IpVersion, write_headers};
 
 /// Period of the sender's timer. `iperf3` sends due packets whenever its pacing timer of 1 ms expires.
 const TICK: Duration = Duration::from_millis(1);
@@ -18,7 +19,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) const HEADERS: usize = 28;
 /// Offset of the packet's number, after its send time in the payload.
 const NUMBER: usize = HEADERS + 8;
-const PROTOCOL_UDP: u8 = 17;
+/// Port of the receiver.
+const IPERF_PORT: u16 = 5_201;
+/// IPv4 addresses of sender and receiver, in the last four octets.
+const SENDER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 1];
+const RECEIVER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 2];
 
 /// Flow of IPv4 with a counting IP-ID, and UDP with a checksum.
 #[derive(Clone, Debug)]
@@ -46,27 +51,12 @@ impl IperfFlow {
 
     /// Packet of that number, from 0, sent at that time.
     pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
-        let length = (HEADERS + self.payload) as u16;
-        let mut packet = vec![0x45, 0];
-        packet.extend(length.to_be_bytes());
-        packet.extend(self.ip_id.wrapping_add(number as u16).to_be_bytes());
-        packet.extend([0x40, 0, 64, PROTOCOL_UDP, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
-        let sum = checksum(&packet).to_be_bytes();
-        packet[10..12].copy_from_slice(&sum);
-        packet.extend(self.source_port.to_be_bytes());
-        packet.extend(5_201_u16.to_be_bytes());
-        packet.extend((length - 20).to_be_bytes());
-        packet.extend([0, 0]);
+        let mut packet = vec![0; HEADERS];
         packet.extend(now.as_nanos().to_be_bytes());
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
-        let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
-        // A sum of zero is sent as all ones. RFC 768.
-        let sum = match pseudo.octets(&packet[12..]).checksum() {
-            0 => u16::MAX,
-            sum => sum,
-        };
-        packet[26..28].copy_from_slice(&sum.to_be_bytes());
+        let ends = [(&SENDER, self.source_port), (&RECEIVER, IPERF_PORT)];
+        write_headers(&mut packet, IpVersion::V4, self.ip_id.wrapping_add(number as u16), ends);
         packet
     }
 

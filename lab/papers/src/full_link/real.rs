@@ -15,7 +15,7 @@ use thinair_wire::time::Instant;
 
 use super::cell::{HeaderTreatment, LinkCarrier, LinkScenario, RATE};
 use super::flow::{GoodputSample, HEADERS};
-use crate::children::{Children, Interrupt, said};
+use crate::children::{Children, Interrupt, with_causes};
 use crate::paper::{PaperError, RunPlan};
 
 /// Required programs, and the Debian packages that have them.
@@ -43,7 +43,7 @@ pub(super) fn missing() -> Option<String> {
             return Some(format!("there is no {program} (Debian: {package})"));
         }
     }
-    LoadHosts::create().err().map(|why| format!("{}: this needs root", said(why)))
+    LoadHosts::create().err().map(|why| format!("{}: this needs root", with_causes(why)))
 }
 
 /// Measures one cell for `seconds` seconds.
@@ -55,7 +55,7 @@ pub(super) fn measure(
     seconds: u64,
     interrupt: &Interrupt,
 ) -> Result<GoodputSample, PaperError> {
-    let hosts = LoadHosts::create().map_err(said)?;
+    let hosts = LoadHosts::create().map_err(with_causes)?;
     let hosts = [hosts.here(), hosts.there()];
     let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
     let folder = folder.path();
@@ -100,9 +100,9 @@ pub(super) fn measure(
         capture.args(["-i", interface, "--immediate-mode", "-B", "16384", "--time-stamp-precision", "nano"]);
         capture.args(["-n", "-w", "-", &format!("udp dst port {port}")]);
         children.start(host, folder, &name, &mut capture)?;
-        let says = folder.join(format!("{name}.err"));
+        let log = folder.join(format!("{name}.err"));
         children.until("tcpdump listens", PATIENCE, || {
-            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("listening on"))
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains("listening on"))
         })?;
     }
     let mut sender = Command::new(SENDER);

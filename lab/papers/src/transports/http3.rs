@@ -43,9 +43,9 @@ mod measured {
     pub(in super::super) fn missing(program: &Path) -> Option<String> {
         let asked =
             Command::new(program).args(["fetch", "--service", "http3", "https://127.0.0.1/"]).output();
-        let said = asked.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).ok()?;
-        let said = said.trim().trim_start_matches("thinair-lab: ");
-        said.contains("built without http3").then(|| said.to_owned())
+        let output = asked.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).ok()?;
+        let output = output.trim().trim_start_matches("thinair-lab: ");
+        output.contains("built without http3").then(|| output.to_owned())
     }
 
     /// Path of the server's certificate.
@@ -57,9 +57,9 @@ mod measured {
     pub(in super::super) fn prepare(
         client: &mut Command,
         temper: Temper,
-        said: &Path,
+        output: &Path,
     ) -> std::io::Result<()> {
-        client.stdout(File::create(said)?);
+        client.stdout(File::create(output)?);
         if temper == Temper::Warm {
             client.arg("--resume");
         }
@@ -77,10 +77,10 @@ mod measured {
 
     impl ClientReport {
         /// `None` if there was no object of that size.
-        pub(in super::super) fn read(said: &Path, size: usize) -> Option<Self> {
-            let told: Value = serde_json::from_str(&fs::read_to_string(said).ok()?).ok()?;
-            let came = told["status"] == 200 && told["octets"] == size;
-            let nanos = |name: &str| told[name].as_f64().map(|seconds| (seconds * 1e9) as u64);
+        pub(in super::super) fn read(output: &Path, size: usize) -> Option<Self> {
+            let report: Value = serde_json::from_str(&fs::read_to_string(output).ok()?).ok()?;
+            let came = report["status"] == 200 && report["octets"] == size;
+            let nanos = |name: &str| report[name].as_f64().map(|seconds| (seconds * 1e9) as u64);
             let (download_ns, set_up_ns) = (nanos("seconds")?, nanos("connected_seconds").unwrap_or(0));
             came.then_some(Self { download_ns, set_up_ns })
         }
@@ -163,19 +163,19 @@ mod measured {
         #[test]
         fn an_object_of_another_size_or_an_error_is_no_download() {
             let file = tempfile::NamedTempFile::new().unwrap();
-            let told = |text: &str| {
+            let report = |text: &str| {
                 fs::write(file.path(), text).unwrap();
                 ClientReport::read(file.path(), 10)
             };
             let warm = r#"{"status":200,"octets":10,"seconds":0.25,"connected_seconds":null}"#;
-            assert_eq!(told(warm), Some(ClientReport { download_ns: 250_000_000, set_up_ns: 0 }));
+            assert_eq!(report(warm), Some(ClientReport { download_ns: 250_000_000, set_up_ns: 0 }));
             for text in [
                 "",
                 r#"{"status":200,"octets":9,"seconds":0.25}"#,
                 r#"{"status":404,"octets":10,"seconds":0.25}"#,
                 r#"{"status":null,"error":"no","octets":0,"seconds":25.0}"#,
             ] {
-                assert_eq!(told(text), None, "{text}");
+                assert_eq!(report(text), None, "{text}");
             }
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn ask(
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(patience))?;
-    let (mut said, mut room) = (Vec::new(), [0; 2_048]);
+    let (mut received, mut room) = (Vec::new(), [0; 2_048]);
     for (number, name) in (0..).zip(several(size)) {
         let request = request(service, address, number, name);
         let request = request.ok_or_else(|| {
@@ -72,7 +72,7 @@ pub(super) fn ask(
         })?;
         stream.write_all(&request)?;
         let object = object_named(name, size);
-        while !said.windows(size).any(|at| at == object) {
+        while !received.windows(size).any(|at| at == object) {
             match stream.read(&mut room)? {
                 0 => {
                     return Err(PaperError::RealTime(format!(
@@ -80,7 +80,7 @@ pub(super) fn ask(
                         service.name()
                     )));
                 }
-                len => said.extend_from_slice(&room[..len]),
+                len => received.extend_from_slice(&room[..len]),
             }
         }
     }

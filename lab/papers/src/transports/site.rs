@@ -20,7 +20,7 @@ use super::http3::{self, ClientReport};
 use super::passed::{self, LinkPacket};
 use super::service::{ServicePlace, object};
 use super::{ExchangeSample, Served};
-use crate::children::{Children, Interrupt, said};
+use crate::children::{Children, Interrupt, with_causes};
 use crate::paper::PaperError;
 
 /// Time limit for anything to start or to end.
@@ -134,7 +134,7 @@ impl LinkSite {
         program: &Path,
         more: &[&str],
     ) -> Result<Self, PaperError> {
-        let hosts = LoadHosts::create().map_err(said)?;
+        let hosts = LoadHosts::create().map_err(with_causes)?;
         for namespace in [hosts.here(), hosts.there()] {
             namespace.quiet()?;
             for (name, value) in options.sysctls() {
@@ -175,7 +175,7 @@ impl LinkSite {
             ClientMode::OneOfCoap => Some(self.socket()?),
         };
         let mut spans = Vec::new();
-        let said = self.file("client.json");
+        let client_output = self.file("client.json");
         for (number, cell) in (0..).zip(cells) {
             children.look()?;
             if cell.temper == Temper::Cold {
@@ -188,7 +188,7 @@ impl LinkSite {
                 None => {
                     let mut client = cell.service.client(&self.place, cell.size);
                     if cell.service == TransportService::Http3 {
-                        http3::prepare(&mut client, cell.temper, &said)?;
+                        http3::prepare(&mut client, cell.temper, &client_output)?;
                     }
                     children.run_for(here, &mut client, LONGEST)?;
                 }
@@ -199,9 +199,9 @@ impl LinkSite {
                 }
             }
             self.rest(children)?;
-            let told =
-                (cell.service == TransportService::Http3).then(|| ClientReport::read(&said, cell.size));
-            spans.push((begin, clock::epoch() + clock::now().as_nanos(), told));
+            let report = (cell.service == TransportService::Http3)
+                .then(|| ClientReport::read(&client_output, cell.size));
+            spans.push((begin, clock::epoch() + clock::now().as_nanos(), report));
         }
         let packets = self.close_down(children)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
@@ -328,11 +328,11 @@ impl LinkSite {
 fn sample(
     cell: &TransportCell,
     packets: &[LinkPacket],
-    (begin, end, told): (u64, u64, Option<Option<ClientReport>>),
+    (begin, end, report): (u64, u64, Option<Option<ClientReport>>),
 ) -> ExchangeSample {
     let mut own: Vec<&LinkPacket> =
         packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
-    if told.is_some() {
+    if report.is_some() {
         http3::keep_last_connection(&mut own);
     }
     let passages = own.iter().map(|packet| Passage {
@@ -343,8 +343,8 @@ fn sample(
     let ports =
         Ports::of(&[TransportService::Coap.port(), TransportService::CoapOurs.port()]).unwrap_or(Ports::COAP);
     let mut exchange = measure(passages, &object(cell.size), ports);
-    if let Some(told) = told.flatten() {
-        told.complete(&mut exchange, cell.size);
+    if let Some(report) = report.flatten() {
+        report.complete(&mut exchange, cell.size);
     }
     let sum = |of: fn(&LinkPacket) -> u64| own.iter().map(|packet| of(packet)).sum();
     ExchangeSample {

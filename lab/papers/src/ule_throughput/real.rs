@@ -50,7 +50,7 @@ fn run(plan: &RunPlan) -> Result<Vec<RealMeasurement>, String> {
             };
             let mut kbps: f64 = 0.0;
             for _ in 0..TRIALS {
-                let outcome = real_time::run(&plan).map_err(|error| said(&error))?;
+                let outcome = real_time::run(&plan).map_err(|error| with_causes(&error))?;
                 kbps = kbps.max(outcome.throughput / 1e3);
                 if outcome.lateness.is_good() {
                     break;
@@ -64,9 +64,9 @@ fn run(plan: &RunPlan) -> Result<Vec<RealMeasurement>, String> {
 
 /// Text of an error with its causes.
 #[cfg(target_os = "linux")]
-fn said(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     let reasons = std::iter::successors(error.source(), |error| error.source());
-    reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}"))
+    reasons.fold(error.to_string(), |text, reason| format!("{text}: {reason}"))
 }
 
 #[cfg(not(target_os = "linux"))]

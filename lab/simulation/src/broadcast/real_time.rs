@@ -126,7 +126,7 @@ pub fn run(plan: &RealTimePlan) -> Result<RealTimeOutcome, RealTimeRunError> {
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| send(plan, rohc, ends.tun(Side::A), &a, &no_more_to_send));
         let receiving = scope.spawn(|| receive(rohc, ends.tun(Side::B), &b, &to_hear));
-        let told = iperf(plan, &ends);
+        let measured = iperf(plan, &ends);
         no_more_to_send.store(true, Ordering::Relaxed);
         let sent = sending.join();
         let slots = sent.as_ref().map_or(0, |sent| sent.as_ref().map_or(0, |sent| sent.slots));
@@ -134,7 +134,7 @@ pub fn run(plan: &RealTimePlan) -> Result<RealTimeOutcome, RealTimeRunError> {
         let received = receiving.join();
         let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let received = received.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let received_by_iperf = told?;
+        let received_by_iperf = measured?;
         let number = |name: &str| received_by_iperf["end"]["sum_received"][name].as_f64();
         let (Some(throughput), Some(packets), Some(lost)) =
             (number("bits_per_second"), number("packets"), number("lost_packets"))

@@ -127,7 +127,7 @@ impl Air {
     /// Counters of a node up to now, since their reset.
     pub(super) fn counters(&self, node: u16) -> NodeCounters {
         let elapsed = self.now().nanos_since(self.since);
-        self.nodes.get(usize::from(node)).map_or_else(NodeCounters::default, |node| node.tally.told(elapsed))
+        self.nodes.get(usize::from(node)).map_or_else(NodeCounters::default, |node| node.tally.after(elapsed))
     }
 
     /// Number of frames in a node's queue.
@@ -376,10 +376,10 @@ impl Air {
             return None;
         }
         receiver.acknowledges = Some(node);
-        let is_new = receiver.is_new(node, dsn);
-        receiver.tally.duplicates += u32::from(!is_new);
+        let store_dsn = receiver.store_dsn(node, dsn);
+        receiver.tally.duplicates += u32::from(!store_dsn);
         self.after(self.mac.turnaround, AirEvent::Acknowledge(frame.to));
-        is_new.then_some(Happened::Received(frame))
+        store_dsn.then_some(Happened::Received(frame))
     }
 
     fn on_acknowledge(&mut self, node: u16) {

@@ -73,7 +73,7 @@ pub(super) struct CompactCounters {
 
 impl CompactCounters {
     /// Counters after `elapsed` nanoseconds.
-    pub(super) fn told(&self, elapsed: u64) -> NodeCounters {
+    pub(super) fn after(&self, elapsed: u64) -> NodeCounters {
         let Self { transmit, receive, overhear, .. } = *self;
         NodeCounters {
             sent: self.sent.into(),

@@ -129,10 +129,10 @@ impl Node {
     }
 
     /// Stores the DSN of a frame. Returns true if it differs from that of the previous frame.
-    pub(super) fn is_new(&mut self, from: u16, dsn: u8) -> bool {
+    pub(super) fn store_dsn(&mut self, from: u16, dsn: u8) -> bool {
         let Some(near) = self.near.iter_mut().find(|near| near.node == from) else { return false };
-        let is_new = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
+        let store_dsn = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
         (near.reach, near.dsn) = (near.reach | Near::HAS_SENT, dsn);
-        is_new
+        store_dsn
     }
 }

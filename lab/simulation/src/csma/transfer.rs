@@ -124,7 +124,7 @@ pub struct Running {
     began: Option<Instant>,
     ended: Option<Instant>,
     /// Counters of frames that the control has last seen.
-    told: (u64, u64, u64),
+    reported: (u64, u64, u64),
     segments: u64,
     payload: u64,
     losses: (u64, u64),
@@ -142,7 +142,7 @@ impl Running {
             acknowledged: 0,
             began: None,
             ended: None,
-            told: (0, 0, 0),
+            reported: (0, 0, 0),
             segments: 0,
             payload: 0,
             losses: (0, 0),
@@ -186,7 +186,7 @@ impl Running {
             }
             None => return false,
         }
-        self.tell(plan, sizer);
+        self.report_events(plan, sizer);
         true
     }
 
@@ -205,7 +205,7 @@ impl Running {
     }
 
     /// Passes the client's events to the control of sizes.
-    fn tell(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
+    fn report_events(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
         let now = self.network.now();
         while let Some(event) = self.client.poll_event() {
             match event {
@@ -243,8 +243,8 @@ impl Running {
 
     fn tell_frames(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, now: Instant) {
         let NodeCounters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
-        let told = std::mem::replace(&mut self.told, (sent, unacknowledged, access_failures));
-        let new = (sent - told.0, unacknowledged - told.1, access_failures - told.2);
+        let reported = std::mem::replace(&mut self.reported, (sent, unacknowledged, access_failures));
+        let new = (sent - reported.0, unacknowledged - reported.1, access_failures - reported.2);
         sizer.on_frames(new.0 as u32, new.1 as u32, new.2 as u32, now);
     }
 

@@ -237,7 +237,7 @@ impl NetworkHost for CoapClient {
             }
             (Payload::Tcp(segment), Some(stream)) => {
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
                     // A stream that opens late delays the first request.
                     self.next = self.next.map(|next| next.max(now));

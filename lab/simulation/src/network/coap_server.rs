@@ -108,7 +108,7 @@ impl NetworkHost for CoapServer {
                     TcpStream::listen(tcp, *isn)
                 });
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
                 }
                 let mut rest = &octets[..];

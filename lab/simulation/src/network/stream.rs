@@ -46,7 +46,7 @@ impl TcpStream {
     }
 
     /// True if it has opened since the last call.
-    pub(super) fn has_just_opened(&mut self) -> bool {
+    pub(super) fn take_opened(&mut self) -> bool {
         core::mem::take(&mut self.opened)
     }
 

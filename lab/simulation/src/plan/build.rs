@@ -42,11 +42,11 @@ const VARIANTS: &str = "cocoa-fine (no clock granularity)";
 /// Number in its range, or the default.
 fn number(
     key: &'static str,
-    told: Option<u64>,
+    given: Option<u64>,
     default: u64,
     range: RangeInclusive<u64>,
 ) -> Result<u64, Wrong> {
-    let value = told.unwrap_or(default);
+    let value = given.unwrap_or(default);
     if range.contains(&value) {
         return Ok(value);
     }
@@ -162,7 +162,7 @@ fn download(download: &document::DownloadSection) -> Result<Option<tcp::TcpConfi
         number("download.receive_buffer", download.receive_buffer, usual.receive_buffer.into(), 1..=1 << 30)?;
     let window = match download.window {
         None => None,
-        told => Some(number("download.window", told, 1, 1..=100_000)? as u32),
+        given => Some(number("download.window", given, 1, 1..=100_000)? as u32),
     };
     let config = tcp::TcpConfig { window, receive_buffer: buffer as u32, ..usual };
     Ok(download.active.unwrap_or(true).then_some(config))
@@ -174,7 +174,7 @@ fn download_octets(download: &document::DownloadSection) -> Result<Option<u64>, 
 
 fn rohc(rohc: &document::RohcSection) -> Result<Option<RohcChannel>, Wrong> {
     let mode = match rohc.mode {
-        None => return Err(wrong("rohc.mode", "is not told; give \"off\", \"u\", \"o\" or \"r\"")),
+        None => return Err(wrong("rohc.mode", "is missing: give \"off\", \"u\", \"o\" or \"r\"")),
         Some(RohcMode::Off) => return Ok(None),
         Some(RohcMode::U) => Mode::Unidirectional,
         Some(RohcMode::O) => Mode::Optimistic,
@@ -266,13 +266,13 @@ const BOTH: Names = names!("both");
 /// Overrides a preset. Keys of one direction take precedence over those of both.
 fn change(
     direction: &mut thinair_link::Direction<'static>,
-    told: [&document::DirectionSection; 2],
+    given: [&document::DirectionSection; 2],
     own: &Names,
     mtu: u32,
 ) -> Result<(), Wrong> {
-    let [one, both] = told;
+    let [one, both] = given;
     // Name of the key where the value was given.
-    macro_rules! told {
+    macro_rules! given {
         ($($key:ident).+, $name:ident) => {
             match &one.$($key).+ {
                 Some(value) => (Some(*value), own.$name),
@@ -283,27 +283,27 @@ fn change(
             one.$($key).+.or(both.$($key).+)
         };
     }
-    if let Some(rate) = told!(rate) {
+    if let Some(rate) = given!(rate) {
         // A BitRate is at least 1.
         direction.airtime = Rate::from_bps(rate.0).map_or(Airtime::None, Airtime::Rate);
     }
-    direction.delay = told!(delay).map_or(direction.delay, |delay| delay.0);
-    if let Some(deviation) = told!(jitter) {
+    direction.delay = given!(delay).map_or(direction.delay, |delay| delay.0);
+    if let Some(deviation) = given!(jitter) {
         direction.jitter = Jitter { deviation: deviation.0, ..Jitter::default() };
     }
-    if let (Some(share), name) = told!(spikes, spikes) {
+    if let (Some(share), name) = given!(spikes, spikes) {
         direction.jitter.spikes = percent(name, share)?;
     }
-    direction.jitter.spike = told!(spike).map_or(direction.jitter.spike, |spike| spike.0);
-    direction.keeps_order = told!(keeps_order).unwrap_or(direction.keeps_order);
+    direction.jitter.spike = given!(spike).map_or(direction.jitter.spike, |spike| spike.0);
+    direction.keeps_order = given!(keeps_order).unwrap_or(direction.keeps_order);
     queue(&mut direction.queue, [&one.queue, &both.queue], own, mtu)?;
-    direction.idle_wake = told!(idle_wake)
-        .map(|told| IdleWake { after: told.after.0, wake: told.wake.0 })
+    direction.idle_wake = given!(idle_wake)
+        .map(|given| IdleWake { after: given.after.0, wake: given.wake.0 })
         .or(direction.idle_wake);
-    if let (Some(octets), name) = told!(overhead, overhead) {
+    if let (Some(octets), name) = given!(overhead, overhead) {
         direction.framing.overhead = number(name, Some(octets), 0, 0..=65_535)? as u16;
     }
-    let ((loss, loss_name), (burst, burst_name)) = (told!(loss, loss), told!(burst, burst));
+    let ((loss, loss_name), (burst, burst_name)) = (given!(loss, loss), given!(burst, burst));
     match (loss, burst) {
         (Some(loss), None) => direction.loss = random(percent(loss_name, loss)?),
         (Some(loss), Some(burst)) => {
@@ -323,17 +323,17 @@ fn change(
             };
         }
         (None, Some(_)) => {
-            return Err(wrong(burst_name, "says how frames are lost; give loss, too, which says how many"));
+            return Err(wrong(burst_name, "has no effect without loss: give loss, too"));
         }
         (None, None) => {}
     }
-    match told!(loss_unit) {
+    match given!(loss_unit) {
         None => {}
         Some(LossUnit::Frame) => direction.loss_unit = thinair_link::LossUnit::Frame,
         Some(LossUnit::Packet) => direction.loss_unit = thinair_link::LossUnit::Packet,
     }
-    let (damaged, damaged_name) = told!(deliver_damaged, deliver_damaged);
-    match told!(ber, ber) {
+    let (damaged, damaged_name) = given!(deliver_damaged, deliver_damaged);
+    match given!(ber, ber) {
         (Some(rate), name) => {
             let rate = Probability::from_f64(rate)
                 .ok_or_else(|| wrong(name, format!("is {rate}; give 0 to 1, as 1e-4")))?;
@@ -346,7 +346,7 @@ fn change(
             };
         }
         (None, _) if damaged.is_some() => {
-            return Err(wrong(damaged_name, "says what becomes of bit errors; give ber, too"));
+            return Err(wrong(damaged_name, "has no effect without ber: give ber, too"));
         }
         (None, _) => {}
     }
@@ -385,7 +385,7 @@ fn queue(
         Some(false) => queue.discipline = Discipline::DropTail,
         None if target.or(interval).is_some() => {
             let name = if one.target.or(one.interval).is_some() { own.codel } else { BOTH.codel };
-            return Err(wrong(name, "is not told, but its target or interval; give codel = true"));
+            return Err(wrong(name, "is missing, but its target or interval is given: give codel = true"));
         }
         None => {}
     }

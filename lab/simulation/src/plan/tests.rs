@@ -63,8 +63,8 @@ fn errors_have_the_line_the_key_and_what_to_do() {
         ("[sweep]\n\n'link.down.loss' = [5, 101]\n", &["line 3: link.down.loss", "101"]),
         ("[link]\npreset='gprs'\n[sweep]\n'link.preset.x' = [5]\n", &["line 4", "no section"]),
     ] {
-        let told = wrong(text);
-        assert!(parts.iter().all(|part| told.contains(part)), "{text}: {told}");
+        let message = wrong(text);
+        assert!(parts.iter().all(|part| message.contains(part)), "{text}: {message}");
     }
     let many = (0..20).map(|number| format!("'link.k{number}' = [1, 2]\n")).collect::<String>();
     assert!(wrong(&format!("[sweep]\n{many}")).contains("100000 cells"));

@@ -239,7 +239,7 @@ impl TcpConnection {
         }
         self.inbox.on_timer(now);
         match self.outbox.on_timer(now) {
-            Some(told) => self.tell(&told),
+            Some(effect) => self.emit_events(&effect),
             None => {
                 self.state = TcpState::Closed;
                 self.events.push_back(TcpEvent::TimedOut);
@@ -247,11 +247,11 @@ impl TcpConnection {
         }
     }
 
-    fn tell(&mut self, told: &SendEffect) {
-        if told.octets > 0 {
-            self.events.push_back(TcpEvent::Acked { octets: told.octets, rtt: told.rtt });
+    fn emit_events(&mut self, effect: &SendEffect) {
+        if effect.octets > 0 {
+            self.events.push_back(TcpEvent::Acked { octets: effect.octets, rtt: effect.rtt });
         }
-        if let Some(loss) = told.loss {
+        if let Some(loss) = effect.loss {
             self.events.push_back(TcpEvent::Lost(loss));
         }
     }
@@ -314,12 +314,12 @@ impl TcpConnection {
             alone: segment.payload.is_empty() && !segment.fin,
             echoed,
         };
-        let told = self.outbox.on_acknowledgment(now, &ack);
+        let effect = self.outbox.on_acknowledgment(now, &ack);
         if self.state == TcpState::SynReceived && self.outbox.acknowledged() > 0 {
             self.state = TcpState::Open;
             self.events.push_back(TcpEvent::Connected);
         }
-        self.tell(&told);
+        self.emit_events(&effect);
         self.take(now, start, segment);
         self.finish(now);
     }

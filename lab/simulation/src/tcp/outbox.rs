@@ -214,9 +214,9 @@ impl SendSide {
     }
 
     pub(super) fn on_acknowledgment(&mut self, now: Instant, ack: &Acknowledgment<'_>) -> SendEffect {
-        let mut told = SendEffect::default();
+        let mut effect = SendEffect::default();
         if ack.number > self.next {
-            return told;
+            return effect;
         }
         let edge = ack.number + ack.window;
         let opened = edge != self.edge;
@@ -231,16 +231,16 @@ impl SendSide {
             let gone = (ack.number - self.kept.min(ack.number)).min(self.octets.len() as u64);
             self.octets.drain(..gone as usize);
             self.kept += gone;
-            told.octets = gone;
-            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut told);
+            effect.octets = gone;
+            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut effect);
         } else if ack.number == self.acknowledged && !self.board.is_empty() {
             let duplicate = ack.alone && !opened && (self.board.sacked() == 0 || progress.sacked);
             self.duplicates += u32::from(duplicate);
             if progress.sacked {
-                told.rtt = progress.rtt;
+                effect.rtt = progress.rtt;
             }
         }
-        self.look_for_losses(&mut told);
+        self.look_for_losses(&mut effect);
         if advanced || self.timer.is_none() {
             self.set_timer(now);
         }
@@ -248,7 +248,7 @@ impl SendSide {
             self.timer = None;
             self.set_timer(now);
         }
-        told
+        effect
     }
 
     fn on_progress(
@@ -258,13 +258,13 @@ impl SendSide {
         segments: u32,
         rtt: Option<Duration>,
         before: u32,
-        told: &mut SendEffect,
+        effect: &mut SendEffect,
     ) {
         match rtt {
             Some(rtt) => self.timeout.sample(rtt),
             None => self.timeout.progress(),
         }
-        told.rtt = rtt;
+        effect.rtt = rtt;
         self.probe = Probe::None;
         match self.recovery {
             Some(point) if ack.number < point => {
@@ -290,7 +290,7 @@ impl SendSide {
         }
     }
 
-    fn look_for_losses(&mut self, told: &mut SendEffect) {
+    fn look_for_losses(&mut self, effect: &mut SendEffect) {
         let more = self.next < self.end();
         let lost = match self.board.sacked() {
             0 => self.recovery.is_none() && self.duplicates >= THRESHOLD,
@@ -305,7 +305,7 @@ impl SendSide {
             self.recovery = Some(self.next);
             self.recover = self.next;
             self.forced = true;
-            told.loss = Some(LossDetection::Fast);
+            effect.loss = Some(LossDetection::Fast);
         }
     }
 
@@ -441,8 +441,8 @@ impl SendSide {
 
     /// Handles an expired timer. Returns `None` if the connection is given up.
     pub(super) fn on_timer(&mut self, now: Instant) -> Option<SendEffect> {
-        let mut told = SendEffect::default();
-        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(told) };
+        let mut effect = SendEffect::default();
+        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(effect) };
         match timer {
             SendTimer::Probe => {
                 self.probe = Probe::Due;
@@ -467,9 +467,9 @@ impl SendSide {
                 (self.recovery, self.duplicates, self.probe) = (None, 0, Probe::Sent);
                 (self.recover, self.forced) = (self.next, true);
                 self.timer = Some((now + self.timeout.now(), SendTimer::Retransmission));
-                told.loss = Some(LossDetection::Timeout);
+                effect.loss = Some(LossDetection::Timeout);
             }
         }
-        Some(told)
+        Some(effect)
     }
 }

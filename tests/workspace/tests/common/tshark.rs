@@ -60,11 +60,11 @@ pub(crate) fn fields_of(
     let complaints = String::from_utf8_lossy(&done.stderr);
     assert!(!complaints.contains("Lua"), "{complaints}");
     let lines = String::from_utf8(done.stdout).unwrap();
-    let told = lines.lines().map(|line| {
+    let report = lines.lines().map(|line| {
         assert!(!line.contains("Lua Error"), "{line}");
         line.split('|').map(str::to_owned).collect()
     });
-    told.collect()
+    report.collect()
 }
 
 /// Values of a field of a packet, in sequence.

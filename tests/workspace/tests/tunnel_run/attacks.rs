@@ -42,13 +42,13 @@ fn nothing_gets_through_with_another_key() {
         });
         for side in 0..2 {
             let status = bench.end(side).status();
-            assert_eq!(status["totals"]["received"]["packets"], 0, "{}", bench.told());
+            assert_eq!(status["totals"]["received"]["packets"], 0, "{}", bench.reported());
             assert_eq!(status["peers"][0]["sessions"], 0, "{}", status["peers"][0]);
-            let told = ["forged", "handshake"].map(|reason| bench.end(side).drops(reason));
-            assert!(told.iter().sum::<u64>() > 0, "{}", bench.told());
-            assert!(bench.end(side).drops("no_session") > 0, "{}", bench.told());
+            let reported = ["forged", "handshake"].map(|reason| bench.end(side).drops(reason));
+            assert!(reported.iter().sum::<u64>() > 0, "{}", bench.reported());
+            assert!(bench.end(side).drops("no_session") > 0, "{}", bench.reported());
         }
-        println!("{}: {}", kind.name, bench.told());
+        println!("{}: {}", kind.name, bench.reported());
     }
 }
 
@@ -76,7 +76,7 @@ fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
     bench.relay().set(harm);
     bench.start(0);
     bench.start(1);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     std::thread::scope(|scope| {
         for flow in FLOWS {
             let bench = &bench;
@@ -86,24 +86,24 @@ fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
                 assert!(
                     delivered.once * 10 >= delivered.sent * 9,
                     "{flow:?} {delivered:?}\n{}",
-                    bench.told()
+                    bench.reported()
                 );
             });
         }
     });
-    println!("{name}: {}", bench.told());
+    println!("{name}: {}", bench.reported());
     let statuses = [0, 1].map(|side| bench.end(side).status());
     for side in 0..2 {
         let counted: u64 =
             reasons.iter().map(|&reason| statuses[side]["drops"][reason].as_u64().unwrap()).sum();
-        assert!(counted > 1_000, "{name}: {counted}\n{}", bench.told());
+        assert!(counted > 1_000, "{name}: {counted}\n{}", bench.reported());
         let ways = ["received", "sent"].map(|way| statuses[side]["totals"][way]["packets"].as_u64().unwrap());
         let other = statuses[1 - side]["totals"]["sent"]["packets"].as_u64().unwrap();
-        assert!(ways[0] <= other, "{name}: {} of {other} came\n{}", ways[0], bench.told());
+        assert!(ways[0] <= other, "{name}: {} of {other} came\n{}", ways[0], bench.reported());
         assert_eq!(statuses[side]["peers"][0]["restarts"], 0, "{name}");
     }
     bench.relay().set(Harm::NONE);
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn garbage_leaves_no_trace() {
     let to = SocketAddr::from(([127, 0, 0, 1], 7_002));
     // Allocates everything once.
     garbage.send(socket, to, end, GARBAGE / 20);
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
     let (before, received) = (end.memory(), datagrams(end));
     let done = AtomicBool::new(false);
     let (answered, asked) = std::thread::scope(|scope| {
@@ -140,10 +140,10 @@ fn garbage_leaves_no_trace() {
         drop(ended);
         pings.join().unwrap()
     });
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
     let (after, taken) = (end.memory(), datagrams(end) - received);
     println!("garbage: {before} octets of memory before, {after} after; {answered} of {asked} pings");
-    println!("garbage: {}", bench.told());
+    println!("garbage: {}", bench.reported());
     assert!(taken >= GARBAGE as u64, "{taken} were taken");
     assert!(after.abs_diff(before) <= 1 << 20, "{before} octets before, {after} after");
     assert!(answered * 10 >= asked * 8, "{answered} of {asked} pings");

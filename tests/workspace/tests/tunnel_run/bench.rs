@@ -144,8 +144,8 @@ impl TunnelDaemon {
         let mut timeout = outside.spawn(&mut command).unwrap();
         let pid = only_child(&mut timeout);
         let mut end = Self { timeout, pid, status, log };
-        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.is_gone());
-        assert!(open && !end.is_gone(), "{name} {arguments:?}\n{}", end.log());
+        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.check_gone());
+        assert!(open && !end.check_gone(), "{name} {arguments:?}\n{}", end.log());
         end
     }
 
@@ -154,12 +154,12 @@ impl TunnelDaemon {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn is_gone(&mut self) -> bool {
+    fn check_gone(&mut self) -> bool {
         self.timeout.try_wait().unwrap().is_some()
     }
 
-    pub(crate) fn is_alive(&mut self) -> bool {
-        !self.is_gone()
+    pub(crate) fn check_alive(&mut self) -> bool {
+        !self.check_gone()
     }
 
     /// Sends a signal to the daemon.
@@ -170,13 +170,13 @@ impl TunnelDaemon {
     /// Ends the daemon by a signal. Returns its exit status.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         self.signal(signal);
-        assert!(wait_for(10, || self.is_gone()), "{signal} does not end it\n{}", self.log());
+        assert!(wait_for(10, || self.check_gone()), "{signal} does not end it\n{}", self.log());
         self.timeout.wait().unwrap().code()
     }
 
     /// Status of the daemon, repeatedly requested, as a busy machine may respond late.
     pub(crate) fn status(&self) -> Value {
-        let mut told = None;
+        let mut reported = None;
         for _ in 0..5 {
             let mut ask = Command::new("timeout");
             ask.args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"]);
@@ -184,9 +184,9 @@ impl TunnelDaemon {
             if output.status.success() {
                 return serde_json::from_slice(&output.stdout).unwrap();
             }
-            told = Some(output.stderr);
+            reported = Some(output.stderr);
         }
-        panic!("{}\n{}", String::from_utf8_lossy(&told.unwrap()), self.log());
+        panic!("{}\n{}", String::from_utf8_lossy(&reported.unwrap()), self.log());
     }
 
     /// Number of drops for a reason.
@@ -209,7 +209,7 @@ impl TunnelDaemon {
 
 impl Drop for TunnelDaemon {
     fn drop(&mut self) {
-        if !self.is_gone() {
+        if !self.check_gone() {
             self.signal("-KILL");
             let _ = self.timeout.wait();
         }
@@ -338,7 +338,7 @@ impl TunnelBench {
         let mut bench = Self::new(name, kind, between, more);
         bench.start(0);
         bench.start(1);
-        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.told());
+        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.reported());
         bench
     }
 
@@ -385,8 +385,8 @@ impl TunnelBench {
     }
 
     /// Counters of both ends, as text.
-    pub(crate) fn told(&self) -> String {
-        let told = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
+    pub(crate) fn reported(&self) -> String {
+        let reported = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
             let table = inside.within(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
             let interface = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{TUN}:")));
             let refused = interface.and_then(|numbers| numbers.split_whitespace().nth(11)).map(str::to_owned);
@@ -403,7 +403,7 @@ impl TunnelBench {
             let refused = refused.unwrap_or_default();
             format!("interface {refused}, drops {drops:?}, failures {failures:?}, {}", status["totals"])
         });
-        told.collect::<Vec<_>>().join("\n")
+        reported.collect::<Vec<_>>().join("\n")
     }
 
     /// True if the interface of an end exists.

@@ -40,10 +40,10 @@ fn an_end_that_is_killed_comes_back() {
             assert!(wait_for(SOON, || !bench.has_interface(side)));
             bench.start(side);
             let begun = Instant::now();
-            assert!(answers(&bench), "{}: no traffic\n{}", kind.name, bench.told());
+            assert!(answers(&bench), "{}: no traffic\n{}", kind.name, bench.reported());
             println!("{}: traffic {:?} after the start of end {side}", kind.name, begun.elapsed());
         }
-        assert!(bench.is_through(SOON), "{}\n{}", kind.name, bench.told());
+        assert!(bench.is_through(SOON), "{}\n{}", kind.name, bench.reported());
     }
 }
 
@@ -82,9 +82,9 @@ fn the_carriers_interface_may_go_down() {
     assert!(!run(&bench.inside[0], 10, &ping).status.success(), "it is down");
     set(true);
     let begun = Instant::now();
-    assert!(answers(&bench), "{}", bench.told());
+    assert!(answers(&bench), "{}", bench.reported());
     println!("traffic {:?} after the interface is up", begun.elapsed());
-    assert!(bench.is_through(SOON), "{}", bench.told());
+    assert!(bench.is_through(SOON), "{}", bench.reported());
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn an_interface_that_is_taken_away_is_found_again() {
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
     }
     let begun = Instant::now();
-    assert!(answers(&bench), "{}\n{}", bench.end(0).log(), bench.told());
+    assert!(answers(&bench), "{}\n{}", bench.end(0).log(), bench.reported());
     println!("traffic {:?} after there is an interface again", begun.elapsed());
-    assert!(bench.is_through(SOON), "{}", bench.told());
+    assert!(bench.is_through(SOON), "{}", bench.reported());
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn what_it_tells_and_whom() {
     bench.add(0, &["--http", "127.0.0.1:9464", "--billing-unit", "64"]);
     bench.start(0);
     bench.start(1);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     let status = bench.end(0).status();
     assert_eq!(status["schema"], "thinair.tunnel.status/1");
     assert_eq!(status["peers"][0]["sessions"], 1, "{}", status["peers"]);

@@ -83,7 +83,7 @@ impl MeshBench {
     fn all_are_through(&self) {
         let begun = Instant::now();
         for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
-            assert!(self.is_through(from, to, 20), "{from} to {to}\n{}", self.told());
+            assert!(self.is_through(from, to, 20), "{from} to {to}\n{}", self.reported());
         }
         println!("all pairs after {:?}", begun.elapsed());
     }
@@ -92,7 +92,7 @@ impl MeshBench {
         self.ends[site].as_ref().unwrap().status()
     }
 
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         (0..3).map(|site| self.status(site)["drops"].to_string() + "\n").collect()
     }
 
@@ -143,7 +143,7 @@ fn a_site_with_another_key_hears_nobody() {
         return;
     }
     let mesh = MeshBench::started("mesh-key", "udp", [KEY, KEY, "key = \"other.key\""]);
-    assert!(mesh.is_through(0, 1, 20) && mesh.is_through(1, 0, 20), "{}", mesh.told());
+    assert!(mesh.is_through(0, 1, 20) && mesh.is_through(1, 0, 20), "{}", mesh.reported());
     for (from, to) in [(0, 2), (2, 0)] {
         assert!(!mesh.is_through(from, to, 1), "{from} to {to}");
     }
@@ -174,11 +174,11 @@ fn what_a_group_hears_again_is_not_delivered_again() {
         for flow in flows {
             let delivered = flow.join().unwrap();
             assert_eq!((delivered.again, delivered.other), (0, 0), "{delivered:?}");
-            assert!(delivered.once * 10 >= delivered.sent * 9, "{delivered:?}\n{}", mesh.told());
+            assert!(delivered.once * 10 >= delivered.sent * 9, "{delivered:?}\n{}", mesh.reported());
         }
         drop(ended);
         let repeated = repeater.join().unwrap();
-        println!("{repeated} datagrams were repeated\n{}", mesh.told());
+        println!("{repeated} datagrams were repeated\n{}", mesh.reported());
         assert!(repeated > 1_000, "{repeated}");
     });
     for site in 0..3 {

@@ -90,7 +90,7 @@ fn restart(bench: &mut TunnelBench, signal: &str, side: usize) -> [Duration; 3] 
         assert!(
             wait_for(30, || echo.times.lock().unwrap()[2].is_some()),
             "{signal} {side}\n{}",
-            bench.told()
+            bench.reported()
         );
         let [start, there, back] = echo.times.lock().unwrap().map(Option::unwrap);
         [open - start, there - start, back - start]
@@ -106,7 +106,7 @@ fn packets_flow_soon_after_an_end_starts_again() {
     let mut bench = bench("restart");
     bench.start(LISTENING);
     bench.start(CONNECTING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     println!("| signal | end that starts again | it is open | packets to it | and back |");
     println!("|---|---|---|---|---|");
     let mut worst = Duration::ZERO;
@@ -188,7 +188,7 @@ fn an_end_reports_that_nobody_is_there_and_that_the_other_one_has_ended() {
     println!("nobody there: {}", trouble(&bench));
     assert!(is_known, "{}", bench.end(CONNECTING).log());
     bench.start(LISTENING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     assert!(trouble(&bench).is_null(), "{}", trouble(&bench));
     assert!(bench.end(CONNECTING).log().contains("works again"));
     bench.ends[LISTENING].take().unwrap().end("-TERM");

@@ -131,7 +131,7 @@ pub(crate) fn ping(bench: &TunnelBench, version: usize, count: u32, size: u32) -
 pub(crate) fn iperf(bench: &TunnelBench, udp: bool) -> Value {
     let port = if udp { "5202" } else { "5201" };
     let how: &[&str] = if udp { &["-u", "-b", "3M", "-l", "600", "-t", "1"] } else { &["-t", "1"] };
-    let mut said = String::new();
+    let mut output_text = String::new();
     // iperf3 gives up a UDP test whose first datagram is lost.
     for _ in 0..4 {
         let mut server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
@@ -143,9 +143,9 @@ pub(crate) fn iperf(bench: &TunnelBench, udp: bool) -> Value {
         if output.status.success() {
             return serde_json::from_slice(&output.stdout).unwrap();
         }
-        said = String::from_utf8_lossy(&output.stdout).into_owned();
+        output_text = String::from_utf8_lossy(&output.stdout).into_owned();
     }
-    panic!("iperf3 {how:?}: {said}\n{}", bench.told());
+    panic!("iperf3 {how:?}: {output_text}\n{}", bench.reported());
 }
 
 /// True if a process listens on a TCP port.
@@ -171,7 +171,7 @@ pub(crate) fn coap(bench: &TunnelBench, version: usize) -> usize {
         run(&bench.inside[0], LONGEST, &command)
     };
     let ready = wait_for(20, || !client(&["-B", "3"], "/").stdout.is_empty());
-    assert!(ready, "no answer of libcoap\n{}", bench.told());
+    assert!(ready, "no answer of libcoap\n{}", bench.reported());
     let sent = bench.folder.path(&format!("blocks{version}"));
     let octets = RelayRandom(version as u64).octets(3_000);
     fs::write(&sent, &octets).unwrap();
@@ -188,8 +188,8 @@ pub(crate) fn coap(bench: &TunnelBench, version: usize) -> usize {
             received = fs::read(&path).unwrap_or_default();
             if !octets.starts_with(&received) {
                 let at = received.iter().zip(&octets).position(|(one, other)| one != other);
-                let told = String::from_utf8_lossy(&received[..received.len().min(60)]).into_owned();
-                println!("{} octets, other ones from {at:?} on: {told:?}", received.len());
+                let reported = String::from_utf8_lossy(&received[..received.len().min(60)]).into_owned();
+                println!("{} octets, other ones from {at:?} on: {reported:?}", received.len());
                 // A client that restarts writes a block a second time. Each block was sent.
                 let mut blocks = received.chunks(512);
                 let all = blocks.all(|block| octets.chunks(512).any(|sent| sent.starts_with(block)));
@@ -222,12 +222,12 @@ pub(crate) fn curl(bench: &TunnelBench, version: usize) {
         let server = scope.spawn(|| [serve(&listener, &served), serve(&listener, &served)]);
         let curl = ["curl", "-sS", "-g", "--noproxy", "*", "--max-time", &most, "-H", "Expect:"];
         let fetched = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &[&url]].concat());
-        let said = String::from_utf8_lossy(&fetched.stderr);
-        assert!(fetched.status.success(), "{url}: {said}\n{}", bench.told());
+        let output_text = String::from_utf8_lossy(&fetched.stderr);
+        assert!(fetched.status.success(), "{url}: {output_text}\n{}", bench.reported());
         assert!(fetched.stdout == served, "{} octets came as {}", served.len(), fetched.stdout.len());
         let done = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &["-T", &path, &url]].concat());
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "upload to {url}: {said}\n{}", bench.told());
+        let output_text = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "upload to {url}: {output_text}\n{}", bench.reported());
         let [_, taken] = server.join().unwrap();
         assert!(taken == sent, "{} octets arrived as {}", sent.len(), taken.len());
     });

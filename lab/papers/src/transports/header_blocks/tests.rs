@@ -209,12 +209,12 @@ fn nghttpd_finds_the_objects_that_hpack_blocks_ask_for() {
     };
     let mut stream = server.connect();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    said.extend(frame(SETTINGS, 0, 0, &[]));
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    sent.extend(frame(SETTINGS, 0, 0, &[]));
     for (at, (_, block)) in blocks(Codec::Hpack, HeaderSet::Browser, MessageSide::Request).enumerate() {
-        said.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
+        sent.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
     }
-    stream.write_all(&said).unwrap();
+    stream.write_all(&sent).unwrap();
     let mut objects = [0; 3];
     while objects != [10, 10, 50] {
         let mut head = [0; 9];

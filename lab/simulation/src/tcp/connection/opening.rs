@@ -15,8 +15,8 @@ impl TcpConnection {
         self.negotiate(segment);
         self.state = TcpState::SynReceived;
         self.syn_due = true;
-        let said = segment.options.fast_open;
-        self.fast = match (self.config.fast_open, said) {
+        let offered = segment.options.fast_open;
+        self.fast = match (self.config.fast_open, offered) {
             (FastOpen::Cookieless, _) => true,
             (FastOpen::Cookie(Some(right)), Some(cookie)) => {
                 // A client without the right cookie is granted it.
@@ -46,7 +46,7 @@ impl TcpConnection {
         self.state = TcpState::Open;
         let window = u64::from(segment.window);
         let ack = Acknowledgment { number, window, blocks: &[], alone: false, echoed: None };
-        let told = self.outbox.on_acknowledgment(now, &ack);
+        let effect = self.outbox.on_acknowledgment(now, &ack);
         if self.outbox.acknowledged() < self.outbox.sent() {
             self.outbox.resend_behind_syn();
         }
@@ -58,7 +58,7 @@ impl TcpConnection {
         if let Some(Some(cookie)) = segment.options.fast_open {
             self.events.push_back(TcpEvent::Cookie(cookie));
         }
-        self.tell(&told);
+        self.emit_events(&effect);
         self.take(now, 1, segment);
     }
 
