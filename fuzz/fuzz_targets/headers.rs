@@ -54,12 +54,12 @@ fn tcp_options(header: &tcp::Tcp<'_>) {
         all.extend_from_slice(octets);
     }
     let rest = match walk.end().expect("the walk has ended") {
-        tcp::End::Exhausted => &[],
-        tcp::End::EndOfOptionList { padding } => {
+        tcp::TcpOptionsEnd::Exhausted => &[],
+        tcp::TcpOptionsEnd::EndOfOptionList { padding } => {
             all.push(tcp::kind::EOL);
             padding
         }
-        tcp::End::Malformed { offset } => &header.options[offset..],
+        tcp::TcpOptionsEnd::Malformed { offset } => &header.options[offset..],
     };
     all.extend_from_slice(rest);
     assert_eq!(all, header.options);
@@ -81,14 +81,14 @@ fn coap_options(message: &coap::Coap<'_>) {
     }
     assert_eq!(all.len(), walk.offset());
     match walk.end().expect("the walk has ended") {
-        coap::End::Payload(payload) => {
+        coap::CoapOptionsEnd::Payload(payload) => {
             assert!(!payload.is_empty());
             all.push(coap::PAYLOAD_MARKER);
             all.extend_from_slice(payload);
         }
-        coap::End::NoPayload => {}
-        coap::End::MarkerWithoutPayload => all.push(coap::PAYLOAD_MARKER),
-        coap::End::Malformed { offset } => all.extend_from_slice(&message.rest[offset..]),
+        coap::CoapOptionsEnd::NoPayload => {}
+        coap::CoapOptionsEnd::MarkerWithoutPayload => all.push(coap::PAYLOAD_MARKER),
+        coap::CoapOptionsEnd::Malformed { offset } => all.extend_from_slice(&message.rest[offset..]),
     }
     assert_eq!(all, message.rest);
 }

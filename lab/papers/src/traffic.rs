@@ -440,7 +440,7 @@ pub(crate) fn packets(kind: TrafficKind, version: IpVersion, seed: u64, count: u
 #[allow(clippy::unwrap_used)]
 mod tests {
     use thinair_wire::header::chain::HeaderChain;
-    use thinair_wire::header::coap::{Coap, End};
+    use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 
     use super::*;
 
@@ -470,8 +470,8 @@ mod tests {
                     assert_eq!(chain.oddity(), None, "{kind:?} {version:?}");
                     let coap = Coap::read(&packet.octets[chain.ip_end() + UDP..]).unwrap();
                     let end = match &packet.octets[packet.headers..] {
-                        [] => End::NoPayload,
-                        payload => End::Payload(payload),
+                        [] => CoapOptionsEnd::NoPayload,
+                        payload => CoapOptionsEnd::Payload(payload),
                     };
                     assert_eq!(coap.options().into_end(), end, "{kind:?}");
                 }

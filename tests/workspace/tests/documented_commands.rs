@@ -1,12 +1,11 @@
-//! Runs every command of README.md and docs/tunnel.md literally, at hosts on which thinair never ran.
+//! Every command of README.md and the pages of docs/ is typed in, as it stands there, at hosts on which thinair never ran.
 //!
-//! The blocks below a heading belong together, and share two hosts and a folder: `field`, and `gateway` with the
-//! address that the pages give it. `thinair tunnel run` is started at one of them and runs until the end of the
-//! section; all other commands run at the gateway. The output of a command must contain the output that a page shows.
-//! Markers in the pages exclude commands that cannot run here, with the reason ([`page`]). Needs root, otherwise it is
-//! skipped.
+//! The blocks below a heading belong together, and share two hosts and a folder: `field`, and `gateway` with the address that
+//! the pages give it. `thinair tunnel run` is started at one of them and stays until the end of the section; all else is typed
+//! in at the gateway. What a page shows of an output must be in it. Markers in the pages exclude what cannot be run here, with
+//! the reason ([`page`]). Needs root, else it is skipped.
 //!
-//! `cargo test -p thinair-tests --test documented_commands -- --show-output` prints each command with its result.
+//! `cargo test -p thinair-tests --test documented_commands -- --show-output` prints each command with what became of it.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -30,18 +29,17 @@ use host::{CommandHost, soon};
 use page::{PageBlock, PageCommand, PageSection};
 use thinair_os::serial::Pty;
 
-const PAGES: [&str; 2] = ["README.md", "docs/tunnel.md"];
-
 #[test]
 fn every_command_of_the_pages_does_what_they_show() {
     if !thinair_os::privileges::is_root() {
         println!("skipped: hosts of their own for commands need root");
         return;
     }
-    let texts = PAGES.map(|page| fs::read_to_string(common::root().join(page)).unwrap());
+    let root = common::root();
     let mut sections = Vec::new();
-    for (page, text) in PAGES.into_iter().zip(&texts) {
-        sections.extend(page::sections(page, text).unwrap());
+    for page in [vec![root.join("README.md")], common::files(&root.join("docs"), ".md")].concat() {
+        let name = page.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        sections.extend(page::sections(&name, &fs::read_to_string(&page).unwrap()).unwrap());
     }
     let base = std::env::temp_dir().join(format!("thinair-commands-{}", std::process::id()));
     let _clean = Clean(base.clone());
@@ -89,14 +87,14 @@ impl StartedDaemon {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Interrupts it. Returns its exit status and output.
+    /// Interrupts it: its exit status.
     fn interrupt(mut self) -> (Option<i32>, String) {
         if self.child.try_wait().unwrap().is_none() {
-            // timeout(1) passes the signal on to all its children, as a terminal does.
+            // timeout(1) hands it on to all that it has started, as a key of the terminal does.
             let _ = std::process::Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         }
         let ended = soon(|| self.child.try_wait().unwrap().is_some());
-        // A process that the signal ends has the status that a shell would show.
+        // Who is ended by the signal itself has the status that a shell would show.
         let status =
             |status: std::process::ExitStatus| status.code().or(status.signal().map(|number| 128 + number));
         let code = if ended { status(self.child.wait().unwrap()) } else { None };
@@ -120,8 +118,8 @@ impl SectionRun<'_> {
     fn all(&mut self, base: &Path) {
         let folder = base.join("folder");
         fs::create_dir_all(&folder).unwrap();
-        // Prerequisites of the pages: the repository, and a key file of an earlier section.
-        for name in ["captures", "contrib", "docs", "tests"] {
+        // What the pages take for granted: the repository, and a key file that an earlier section has made.
+        for name in ["captures", "contrib", "docs", "extras", "tests"] {
             std::os::unix::fs::symlink(common::root().join(name), folder.join(name)).unwrap();
         }
         let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
@@ -209,7 +207,7 @@ impl SectionRun<'_> {
             self.note(command.line, &command.shown, "open", is_open, &daemon.log());
             daemons.push(daemon);
             if daemons.len() == 2 {
-                // Addresses of both ends in the pages: 10.9.0.1 and 10.9.0.2.
+                // Addresses of both ends are in the pages: 10.9.0.1 and 10.9.0.2.
                 let both = [gateway, field].map(|host| {
                     soon(|| {
                         let ping = |to| host.run(&format!("ping -c 1 -W 1 10.9.0.{to}")).status.success();
@@ -227,7 +225,7 @@ impl SectionRun<'_> {
             }
             return;
         }
-        let serves = line.contains("serve") || line.contains("proxy");
+        let serves = [" serve ", " proxy "].iter().any(|verb| format!("{line} ").contains(verb));
         let watches = line.contains("--watch") || line.contains("link run") && !line.contains(" -- ");
         if serves || watches {
             let daemon =
@@ -238,7 +236,7 @@ impl SectionRun<'_> {
                 return;
             }
             let (code, log) = daemon.interrupt();
-            // An interrupted view ends by the signal, a program with cleanup ends with 0.
+            // A view that is interrupted ends by the signal, what is built up and taken down ends well.
             let ended = matches!(code, Some(0 | 130));
             self.shows(command, "interrupted", ended, &log);
             return;

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-tunnel", 3),
     ("thinair-emulator", 3),
     ("thinair-services", 3),
-    ("thinair-cli", 5),
+    ("thinair", 5),
     // The laboratory: above all of the product, so that no product crate can depend on it.
     ("thinair-http", 6),
     ("thinair-http-services", 7),
@@ -73,7 +73,7 @@ fn the_product_does_not_know_the_laboratory() {
         packages.iter().filter(|p| folder(p) == house).map(|package| text(package, "name")).collect()
     };
     let (product, laboratory) = (within("crates"), within("lab"));
-    assert!(product.contains(&"thinair-cli".to_owned()) && laboratory.contains(&"thinair-lab".to_owned()));
+    assert!(product.contains(&"thinair".to_owned()) && laboratory.contains(&"thinair-lab".to_owned()));
     for (from, to, arrow) in arrows() {
         let is_wrong = product.contains(&from) && laboratory.contains(&to);
         assert!(!is_wrong, "{from} is of the product, and {to} of the laboratory ({arrow:?})");
@@ -88,7 +88,7 @@ fn the_product_does_not_know_the_laboratory() {
 #[test]
 fn the_demo_is_built_of_few_crates() {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "-p", "thinair-cli", "--no-default-features", "--features", "analyze"])
+        .args(["tree", "--locked", "-p", "thinair", "--no-default-features", "--features", "analyze"])
         .args(["-e", "normal", "--prefix", "none"])
         .current_dir(root())
         .output()
@@ -117,9 +117,9 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
         ("thinair-rohc", "thinair-coap", Normal),
         ("thinair-capture", "thinair-report", Build),
         ("thinair-new", "thinair-wire", Dev),
-        ("thinair-cli", "thinair-tests", Normal),
-        ("thinair-cli", "thinair-new", Normal),
-        ("thinair-cli", "thinair-simulation", Normal),
+        ("thinair", "thinair-tests", Normal),
+        ("thinair", "thinair-new", Normal),
+        ("thinair", "thinair-simulation", Normal),
         ("thinair-tunnel", "thinair-simulation", Dev),
     ];
     for (from, to, arrow) in refused {
@@ -127,8 +127,8 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
     }
     let taken = [
         ("thinair-rohc", "thinair-wire", Normal),
-        ("thinair-cli", "thinair-wire", Build),
-        ("thinair-lab", "thinair-cli", Normal),
+        ("thinair", "thinair-wire", Build),
+        ("thinair-lab", "thinair", Normal),
         ("thinair-capture", "thinair-report", Dev),
     ];
     for (from, to, arrow) in taken {

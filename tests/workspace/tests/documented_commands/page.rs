@@ -1,22 +1,26 @@
 //! Commands, configurations and outputs of a Markdown page, with the markers for tests before their blocks.
 //!
-//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations are fenced as `toml`, outputs
-//! as `text`. In a command, ` # ` begins a comment; one that begins with `prints ` quotes a part of the output. In
-//! outputs, a number after `~` may vary. Markers are HTML comments on separate lines before a block:
+//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations of tunnels are fenced as `toml`,
+//! outputs as `text` or `json`. A block without a language is a drawing. In a command, ` # ` begins a comment; one that begins
+//! with `prints ` quotes a part of the output. In outputs, a number after `~` may vary. Markers are HTML comments
+//! on separate lines before a block:
 //!
-//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, or the output,
+//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, the configuration, or the output,
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
-//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints.
+//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints;
+//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `pages.rs` compares it.
+//!
+//! Blocks `text format` and `text example` of `docs/coap-profile.md` are compared by `formats_test.rs` of `thinair-rohc`.
 
-/// Command of a page.
+/// A command that a page shows.
 #[derive(Clone, Debug)]
 pub(crate) struct PageCommand {
     /// Line of the page, from 1.
     pub(crate) line: usize,
     /// Text without its comment.
     pub(crate) shown: String,
-    /// Text that runs instead; `Err` if the command is excluded.
+    /// Text that is typed in instead; or `Err` if the command is excluded.
     pub(crate) run: Result<String, ()>,
     /// Reason of an exclusion or a replacement.
     pub(crate) reason: Option<String>,
@@ -24,7 +28,7 @@ pub(crate) struct PageCommand {
     pub(crate) prints: Vec<String>,
 }
 
-/// Block of a page.
+/// A block of a page.
 #[derive(Debug)]
 pub(crate) enum PageBlock {
     Commands(Vec<PageCommand>),
@@ -35,16 +39,16 @@ pub(crate) enum PageBlock {
 /// Blocks below one heading, which belong together.
 #[derive(Debug)]
 pub(crate) struct PageSection {
-    pub(crate) page: &'static str,
+    pub(crate) page: String,
     pub(crate) heading: String,
     pub(crate) blocks: Vec<PageBlock>,
 }
 
-/// Marker whose command has not occurred yet.
+/// A marker that has not found its command yet.
 #[derive(Debug)]
 struct Marker {
     line: usize,
-    /// Command of the marker; `None`: all of the block.
+    /// The command it is for; `None`: all of the block.
     command: Option<String>,
     action: Action,
 }
@@ -53,14 +57,19 @@ struct Marker {
 enum Action {
     Exclude(String),
     Replace(String, String),
-    /// The block is the output of a command.
+    /// The block is what a command prints.
     Output,
 }
 
 /// Sections of a page that have commands or configurations; `Err` names the line of an invalid marker or block.
-pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<PageSection>, String> {
+pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut sections = vec![PageSection { page, heading: String::new(), blocks: Vec::new() }];
+    let section_of = |heading: &str| PageSection {
+        page: page.to_owned(),
+        heading: heading.to_owned(),
+        blocks: Vec::new(),
+    };
+    let mut sections = vec![section_of("")];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -74,12 +83,14 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<PageSection
             let inside = &lines[at + 1..at + 1 + end];
             at += end + 2;
             match kind {
-                "console" | "sh" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
+                "console" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
+                "toml" if is_excluded(&markers) => markers.clear(),
                 "toml" => section.blocks.push(PageBlock::Toml(number, inside.join("\n") + "\n")),
-                "text" => output(page, number, inside, section, &mut markers)?,
-                // A separate doc test.
-                "rust" => {}
-                _ => return Err(wrong("a block is console, toml, text or rust")),
+                "text" | "json" => output(page, number, inside, section, &mut markers)?,
+                // A drawing; a separate doc test.
+                "" | "rust" => {}
+                _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
+                _ => return Err(wrong("a block is console, toml, text, json, rust, or a drawing")),
             }
         } else if is_indented {
             let end =
@@ -90,8 +101,17 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<PageSection
         } else {
             at += 1;
             if line.starts_with('#') {
-                let heading = line.trim_start_matches('#').trim().to_owned();
-                sections.push(PageSection { page, heading, blocks: Vec::new() });
+                sections.push(section_of(line.trim_start_matches('#').trim()));
+            }
+            if line.starts_with("<!-- made by `") {
+                let next = lines.get(at).copied().unwrap_or_default();
+                if next.starts_with("```text") {
+                    let end = lines[at + 1..].iter().position(|line| *line == "```");
+                    at += end.ok_or_else(|| wrong("no end"))? + 2;
+                } else if !next.starts_with('|') {
+                    return Err(wrong("no output and no table behind the marker"));
+                }
+                continue;
             }
             if line.starts_with("<!--") {
                 markers.push(marker(number, line).ok_or_else(|| wrong("no marker for tests, or no reason"))?);
@@ -112,10 +132,15 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<PageSection
     Ok(sections)
 }
 
-/// Parses a marker for tests.
+/// Whether the one marker excludes the whole block.
+fn is_excluded(markers: &[Marker]) -> bool {
+    matches!(markers, [Marker { command: None, action: Action::Exclude(_), .. }])
+}
+
+/// A marker for tests.
 fn marker(line: usize, text: &str) -> Option<Marker> {
     let text = text.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    // Text in backquotes, and the text after it.
+    // The text in backquotes, and the one behind.
     let quoted = |text: &str| -> Option<(String, String)> {
         let (quoted, behind) = text.trim_start().strip_prefix('`')?.split_once('`')?;
         Some((quoted.to_owned(), behind.to_owned()))
@@ -193,7 +218,7 @@ fn commands(
     Ok(PageBlock::Commands(found))
 }
 
-/// Assigns a block to the preceding command of the section whose output it is.
+/// Takes a block for the output of a command that stands before it in the section.
 fn output(
     page: &str,
     line: usize,
@@ -201,11 +226,11 @@ fn output(
     section: &mut PageSection,
     markers: &mut Vec<Marker>,
 ) -> Result<(), String> {
-    let marker = markers.pop();
-    if matches!(marker, Some(Marker { command: None, action: Action::Exclude(_), .. })) {
+    if is_excluded(markers) {
+        markers.clear();
         return Ok(());
     }
-    let Some(Marker { command: Some(command), action: Action::Output, .. }) = marker else {
+    let Some(Marker { command: Some(command), action: Action::Output, .. }) = markers.pop() else {
         return Err(format!("{page}:{line}: an output needs a marker `printed by` before it"));
     };
     let commands = section.blocks.iter_mut().rev().filter_map(|block| match block {
@@ -219,7 +244,7 @@ fn output(
     Ok(())
 }
 
-/// Splits a line into text and comment.
+/// A line without its comment, which is returned as well.
 fn without_comment(line: &str) -> (&str, &str) {
     let comment =
         line.match_indices(" # ").find(|(at, _)| line[..*at].matches('\'').count().is_multiple_of(2));
@@ -230,7 +255,7 @@ fn without_comment(line: &str) -> (&str, &str) {
     }
 }
 
-/// True if a printed line contains a shown one, in which a number after `~` may vary.
+/// Whether a printed line contains a shown one, in which a number behind `~` may be another one.
 pub(crate) fn shows(printed: &str, shown: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (printed, shown) = (spaced(printed), spaced(shown));
