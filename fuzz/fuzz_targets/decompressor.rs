@@ -5,19 +5,19 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{ROOM, Setup};
+use thinair_fuzz::{ChannelSetup, ROOM};
 use thinair_rohc::{DecompressError, Decompressor, Instant, ProfileId};
 use thinair_wire::header::chain::HeaderChain;
 
 #[derive(Arbitrary, Debug)]
-struct Packet {
+struct ForgedPacket {
     wait: u16,
     /// Octet of which every value is tried, if any.
     search: Option<u8>,
     octets: Vec<u8>,
 }
 
-fuzz_target!(|input: (Setup, bool, Vec<Packet>)| {
+fuzz_target!(|input: (ChannelSetup, bool, Vec<ForgedPacket>)| {
     let (setup, patient, packets) = input;
     let mut decompressor = if patient { setup.patient_decompressor() } else { setup.decompressor() };
     let mut now = Instant::ZERO;

@@ -11,7 +11,7 @@ use thinair_ule::gse::{
 use thinair_ule::{Npa, Type};
 
 #[derive(Arbitrary, Debug)]
-enum Input<'a> {
+enum GseInput<'a> {
     Fields { fields: Vec<&'a [u8]>, ignore_total_length: bool },
     Pdus { pdus: Vec<(ArbitraryLabel, u16, &'a [u8])>, sizes: Vec<u8>, lost: u64, re_use: bool },
 }
@@ -23,8 +23,8 @@ enum ArbitraryLabel {
     Broadcast,
 }
 
-fuzz_target!(|input: Input<'_>| match input {
-    Input::Fields { fields, ignore_total_length } => {
+fuzz_target!(|input: GseInput<'_>| match input {
+    GseInput::Fields { fields, ignore_total_length } => {
         let mut memory = [[0; 64], [0; 64]];
         let mut receiver =
             GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
@@ -39,10 +39,10 @@ fuzz_target!(|input: Input<'_>| match input {
             }
         }
     }
-    Input::Pdus { pdus, sizes, lost, re_use } => through(&pdus, &sizes, lost, re_use),
+    GseInput::Pdus { pdus, sizes, lost, re_use } => through(&pdus, &sizes, lost, re_use),
 });
 
-type Sent<'a> = (Label, Type, &'a [u8]);
+type SentPdu<'a> = (Label, Type, &'a [u8]);
 
 fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_use: bool) {
     let label = |label: &ArbitraryLabel| match label {
@@ -50,7 +50,7 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
         ArbitraryLabel::Three(octet) => Label::Three([*octet; 3]),
         ArbitraryLabel::Broadcast => Label::Broadcast,
     };
-    let pdus: Vec<Sent<'_>> =
+    let pdus: Vec<SentPdu<'_>> =
         pdus.iter().map(|(l, kind, octets)| (label(l), Type::new(*kind), *octets)).collect();
     let re_use = if re_use { ReUse::Allowed } else { ReUse::Never };
     // A first fragment needs 14 octets.
@@ -83,13 +83,13 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
     assert!(lost > 0 || !all_fit || delivered == pdus.len(), "{delivered} of {}", pdus.len());
 }
 
-fn next<'a>(waiting: &mut std::slice::Iter<'_, Sent<'a>>) -> Option<Sending<'a>> {
+fn next<'a>(waiting: &mut std::slice::Iter<'_, SentPdu<'a>>) -> Option<Sending<'a>> {
     let (label, kind, octets) = waiting.next()?;
     Sending::new(*label, *kind, octets, 7).ok()
 }
 
 /// Every delivered PDU was sent.
-fn check(mut packets: GsePackets<'_, '_, '_, 1>, pdus: &[Sent<'_>]) -> usize {
+fn check(mut packets: GsePackets<'_, '_, '_, 1>, pdus: &[SentPdu<'_>]) -> usize {
     let mut count = 0;
     while let Some(pdu) = packets.next_pdu() {
         assert!(pdus.contains(&(pdu.label, pdu.type_field, pdu.octets)));

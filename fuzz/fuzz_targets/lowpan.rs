@@ -3,39 +3,39 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{Flow, ROOM, Step};
+use thinair_fuzz::{PacketFlow, PacketStep, ROOM};
 use thinair_lowpan::{
     CompressedPacket, Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress,
     decompress,
 };
 
 #[derive(Arbitrary, Debug)]
-struct Input {
+struct LowpanInput {
     contexts: Vec<(u8, [u8; 16], u8)>,
     elided: bool,
-    source: Link,
-    destination: Link,
-    content: Content,
+    source: LowpanLink,
+    destination: LowpanLink,
+    content: LowpanContent,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Link {
+enum LowpanLink {
     None,
     Short(u16),
     Extended([u8; 8]),
 }
 
 #[derive(Arbitrary, Debug)]
-enum Content {
+enum LowpanContent {
     /// Payload of a frame.
     Frame { octets: Vec<u8>, room: u16 },
     /// Packet of any octets, with an IPv6 version and a matching length.
     Packet(Vec<u8>),
     /// Valid packets, apart from octets that the steps break.
-    Flow { flow: Flow, steps: Vec<Step> },
+    Flow { flow: PacketFlow, steps: Vec<PacketStep> },
 }
 
-impl Link {
+impl LowpanLink {
     fn address(&self) -> LinkAddress {
         match *self {
             Self::None => LinkAddress::None,
@@ -45,7 +45,7 @@ impl Link {
     }
 }
 
-fuzz_target!(|input: Input| {
+fuzz_target!(|input: LowpanInput| {
     let contexts = input.contexts.iter().fold(Contexts::NONE, |all, (id, address, length)| {
         let context = LowpanContext::new(*address, length % 129).expect("a prefix has 0 to 128 bits");
         all.with(id % 16, context).expect("there are 16 contexts")
@@ -54,14 +54,14 @@ fuzz_target!(|input: Input| {
     let settings = LowpanSettings { contexts, udp_checksum };
     let links = Links { source: input.source.address(), destination: input.destination.address() };
     match input.content {
-        Content::Frame { octets, room } => {
+        LowpanContent::Frame { octets, room } => {
             let mut out = vec![0; usize::from(room)];
             if let Ok(done) = decompress(&settings, links, &octets, &mut out) {
                 assert!(done.header_in <= octets.len() && done.header_out <= done.len);
                 comes_back(&settings, links, &out[..done.len]);
             }
         }
-        Content::Packet(mut packet) => {
+        LowpanContent::Packet(mut packet) => {
             if packet.len() >= 40 {
                 packet[0] = 0x60 | packet[0] & 0xF;
                 let length = (packet.len() - 40) as u16;
@@ -69,7 +69,7 @@ fuzz_target!(|input: Input| {
             }
             comes_back(&settings, links, &packet);
         }
-        Content::Flow { mut flow, steps } => {
+        LowpanContent::Flow { mut flow, steps } => {
             for step in steps.iter().take(20) {
                 step.changes.iter().for_each(|change| flow.apply(change));
                 let payload = &step.payload[..step.payload.len().min(ROOM / 4)];

@@ -28,14 +28,14 @@ const STARTS: [&[u8]; 6] = [
 ];
 
 #[derive(Arbitrary, Debug)]
-struct Input {
+struct LowpanFramesInput {
     elided: bool,
     replaces: bool,
     room: u8,
     frames: Vec<(u8, u8, Vec<u8>)>,
 }
 
-fuzz_target!(|input: Input| {
+fuzz_target!(|input: LowpanFramesInput| {
     let udp_checksum = if input.elided { UdpChecksum::Elided } else { UdpChecksum::InLine };
     let settings = LowpanSettings { udp_checksum, ..LowpanSettings::default() };
     let when_full = if input.replaces { WhenFull::ReplaceOldest } else { WhenFull::Refuse };

@@ -8,7 +8,7 @@ use thinair_ule::sndu::ReceivedSndu;
 use thinair_ule::{EtherType, Npa, OptionalHeader, Sndu, Type, crc::Crc32, psi};
 
 #[derive(Arbitrary, Debug)]
-enum Input {
+enum SnduInput {
     /// SNDU without its CRC.
     Sndu(Vec<u8>),
     /// Section of PSI without its CRC.
@@ -21,14 +21,14 @@ enum Input {
     Concat { type_field: u16, pdus: Vec<Vec<u8>> },
 }
 
-fuzz_target!(|input: Input| match input {
-    Input::Sndu(mut octets) => {
+fuzz_target!(|input: SnduInput| match input {
+    SnduInput::Sndu(mut octets) => {
         octets.extend(Crc32::of(&octets).to_be_bytes());
         if let Ok(sndu) = ReceivedSndu::read(&octets) {
             open(sndu.type_field, sndu.octets);
         }
     }
-    Input::Section(mut octets) => {
+    SnduInput::Section(mut octets) => {
         octets.extend(Crc32::of(&octets).to_be_bytes());
         if let Ok(section) = psi::PsiSection::read(&octets) {
             assert!(psi::Pat::programs(section).count() <= octets.len() / 4);
@@ -37,8 +37,8 @@ fuzz_target!(|input: Input| match input {
             }
         }
     }
-    Input::Chain(type_field, octets) => open(Type::new(type_field), &octets),
-    Input::Pdu { to, headers, ether_type, pdu } => {
+    SnduInput::Chain(type_field, octets) => open(Type::new(type_field), &octets),
+    SnduInput::Pdu { to, headers, ether_type, pdu } => {
         let headers: Vec<_> =
             headers.iter().filter_map(|(h_type, fields)| OptionalHeader::new(*h_type, fields)).collect();
         let ether_type = EtherType::new(ether_type).unwrap_or(EtherType::ROHC);
@@ -52,7 +52,7 @@ fuzz_target!(|input: Input| match input {
         let chain = ExtensionChain::read(received.type_field, received.octets).expect("it was put together");
         assert_eq!(chain.content, SnduContent::Pdu(ether_type, &pdu));
     }
-    Input::Concat { type_field, pdus } => {
+    SnduInput::Concat { type_field, pdus } => {
         let pdus: Vec<&[u8]> = pdus.iter().map(|pdu| &pdu[..]).collect();
         let mut out = vec![0; 40_000];
         let Ok(len) = Sndu::pdu_concat(Type::new(type_field), &pdus).write(&mut out) else { return };

@@ -23,7 +23,7 @@ const FLOWS: usize = 3;
 
 /// Channel in both directions, with its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Setup {
+pub struct CoapSetup {
     large: bool,
     max_cid: u8,
     elide: bool,
@@ -42,7 +42,7 @@ pub struct Setup {
 
 /// Bases learned from the conversation of [`OPENING`].
 static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
-    let setup = Setup {
+    let setup = CoapSetup {
         large: false,
         max_cid: 3,
         elide: true,
@@ -56,12 +56,12 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
         bases: 0,
         seed: 0,
     };
-    let mut link = Link::new(&setup, ProfileId::Coap, false);
+    let mut link = CoapLink::new(&setup, ProfileId::Coap, false);
     OPENING.iter().for_each(|step| link.step(step, &mut |_| {}));
     link.ends.iter().flat_map(|end| end.compressor.learned_bases()).collect()
 });
 
-impl Setup {
+impl CoapSetup {
     fn channel(&self, profile: ProfileId) -> Channel {
         let profiles = ProfileSet::v1().with(profile).expect("it is no variant");
         let cids = if self.large { CidSpace::Large } else { CidSpace::Small };
@@ -137,7 +137,7 @@ pub enum Id {
 
 /// Token of a message.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub enum Token {
+pub enum TokenChoice {
     /// Token of length 0.
     Empty,
     /// One token for all messages with these parameters.
@@ -152,7 +152,7 @@ pub enum Token {
 
 /// Value of an option.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Value {
+pub enum OptionValue {
     /// One value for all messages with these parameters.
     Fixed { fill: u8, len: u16 },
     /// Counter as a uint.
@@ -182,7 +182,7 @@ pub enum Damage {
 
 /// Messages of one kind.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Step {
+pub struct MessageStep {
     server: bool,
     flow: u8,
     /// Milliseconds before each of them.
@@ -191,9 +191,9 @@ pub struct Step {
     kind: u8,
     code: u8,
     id: Id,
-    token: Token,
+    token: TokenChoice,
     /// Option Numbers, or the differences between them.
-    options: Vec<(u16, Value)>,
+    options: Vec<(u16, OptionValue)>,
     payload: u8,
     ip_id: Id,
     ttl: u8,
@@ -202,7 +202,7 @@ pub struct Step {
     lost: bool,
 }
 
-impl Step {
+impl MessageStep {
     const fn plain(server: bool, kind: u8, code: u8) -> Self {
         Self {
             server,
@@ -212,7 +212,7 @@ impl Step {
             kind,
             code,
             id: Id::Next,
-            token: Token::Empty,
+            token: TokenChoice::Empty,
             options: Vec::new(),
             payload: 0,
             ip_id: Id::Next,
@@ -224,44 +224,53 @@ impl Step {
 }
 
 /// Requests, responses that refer to them, notifications, empty acknowledgements, a block-wise transfer, OSCORE.
-static OPENING: LazyLock<Vec<Step>> = LazyLock::new(|| {
-    let uri = || (11, Value::Fixed { fill: b't', len: 4 });
-    let get = Step { options: vec![uri()], token: Token::Counts { len: None }, ..Step::plain(false, 0, 1) };
-    let response = Step {
-        options: vec![(12, Value::Fixed { fill: 50, len: 1 })],
-        token: Token::OfPeer,
+static OPENING: LazyLock<Vec<MessageStep>> = LazyLock::new(|| {
+    let uri = || (11, OptionValue::Fixed { fill: b't', len: 4 });
+    let get = MessageStep {
+        options: vec![uri()],
+        token: TokenChoice::Counts { len: None },
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let response = MessageStep {
+        options: vec![(12, OptionValue::Fixed { fill: 50, len: 1 })],
+        token: TokenChoice::OfPeer,
         id: Id::OfPeer,
         payload: 9,
-        ..Step::plain(true, 2, 69)
+        ..MessageStep::plain(true, 2, 69)
     };
-    let notification = Step {
-        options: vec![(6, Value::Counts { from: 77, step: 1 })],
-        token: Token::Fixed { fill: 3, len: 4 },
+    let notification = MessageStep {
+        options: vec![(6, OptionValue::Counts { from: 77, step: 1 })],
+        token: TokenChoice::Fixed { fill: 3, len: 4 },
         payload: 20,
-        ..Step::plain(true, 1, 69)
+        ..MessageStep::plain(true, 1, 69)
     };
-    let blocks = Step { options: vec![uri(), (12, Value::Block { low: 2 })], ..Step::plain(false, 0, 1) };
-    let oscore = Step {
+    let blocks = MessageStep {
+        options: vec![uri(), (12, OptionValue::Block { low: 2 })],
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let oscore = MessageStep {
         flow: 1,
-        options: vec![(9, Value::Oscore { from: 300, flags: 8, behind: 1 })],
+        options: vec![(9, OptionValue::Oscore { from: 300, flags: 8, behind: 1 })],
         payload: 14,
-        ..Step::plain(false, 0, 2)
+        ..MessageStep::plain(false, 0, 2)
     };
-    let query =
-        Step { options: vec![uri(), (4, Value::Tail { prefix: 2, len: 6 })], ..Step::plain(false, 0, 1) };
-    let once = |step: &Step| Step { repeat: 0, ..step.clone() };
+    let query = MessageStep {
+        options: vec![uri(), (4, OptionValue::Tail { prefix: 2, len: 6 })],
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let once = |step: &MessageStep| MessageStep { repeat: 0, ..step.clone() };
     let mut steps = vec![get.clone()];
     for _ in 0..8 {
         steps.extend([once(&get), once(&response)]);
     }
-    let empty = Step { id: Id::OfPeer, ..Step::plain(false, 2, 0) };
+    let empty = MessageStep { id: Id::OfPeer, ..MessageStep::plain(false, 2, 0) };
     steps.extend([notification.clone(), empty, query, blocks, oscore, notification]);
     steps
 });
 
 /// State of the conversation in one flow.
 #[derive(Clone, Debug)]
-struct Talk {
+struct Conversation {
     v6: bool,
     port: u16,
     count: u32,
@@ -271,7 +280,7 @@ struct Talk {
     ip_ids: [u16; 2],
 }
 
-impl Talk {
+impl Conversation {
     fn new(number: u8) -> Self {
         Self {
             v6: number % 2 == 1,
@@ -300,43 +309,43 @@ impl Talk {
         }
     }
 
-    fn token(&self, token: Token, side: usize) -> Vec<u8> {
+    fn token(&self, token: TokenChoice, side: usize) -> Vec<u8> {
         let len = |len: u8| usize::from(len % 9);
         match token {
-            Token::Empty => vec![],
-            Token::Fixed { fill, len: octets } => vec![fill; len(octets)],
-            Token::Counts { len: None } => uint(self.count.wrapping_add(0xF0)),
-            Token::Counts { len: Some(octets) } => {
+            TokenChoice::Empty => vec![],
+            TokenChoice::Fixed { fill, len: octets } => vec![fill; len(octets)],
+            TokenChoice::Counts { len: None } => uint(self.count.wrapping_add(0xF0)),
+            TokenChoice::Counts { len: Some(octets) } => {
                 u64::from(self.count.wrapping_add(0xF0)).to_be_bytes()[8 - len(octets)..].to_vec()
             }
-            Token::Random { len: octets } => self.random(2)[..len(octets)].to_vec(),
-            Token::OfPeer => self.tokens[1 - side].clone(),
+            TokenChoice::Random { len: octets } => self.random(2)[..len(octets)].to_vec(),
+            TokenChoice::OfPeer => self.tokens[1 - side].clone(),
         }
     }
 
-    fn value(&self, value: &Value, index: u32) -> Vec<u8> {
+    fn value(&self, value: &OptionValue, index: u32) -> Vec<u8> {
         match *value {
-            Value::Fixed { fill, len } => vec![fill; usize::from(len % 300)],
-            Value::Counts { from, step } => {
+            OptionValue::Fixed { fill, len } => vec![fill; usize::from(len % 300)],
+            OptionValue::Counts { from, step } => {
                 uint(from.wrapping_add_signed(i32::from(step).wrapping_mul(self.count as i32)))
             }
-            Value::Block { low } => uint(self.count << 4 | u32::from(low & 0xF)),
-            Value::Oscore { from, flags, behind } => {
+            OptionValue::Block { low } => uint(self.count << 4 | u32::from(low & 0xF)),
+            OptionValue::Oscore { from, flags, behind } => {
                 let number = from.wrapping_add(self.count);
                 let piv = if number == 0 { vec![0] } else { uint(number) };
                 let flags = flags & !7 | piv.len() as u8;
                 [&[flags][..], &piv, &vec![7; usize::from(behind % 9)]].concat()
             }
-            Value::Tail { prefix, len } => {
+            OptionValue::Tail { prefix, len } => {
                 let tail = self.random(3 + index);
                 [&vec![b'q'; usize::from(prefix % 9)], &tail[..usize::from(len % 9)]].concat()
             }
-            Value::Octets(ref octets) => octets.clone(),
+            OptionValue::Octets(ref octets) => octets.clone(),
         }
     }
 
     /// Next message, as a packet.
-    fn packet(&mut self, step: &Step) -> Vec<u8> {
+    fn packet(&mut self, step: &MessageStep) -> Vec<u8> {
         let side = usize::from(step.server);
         self.count = self.count.wrapping_add(1);
         self.ids[side] = self.id(step.id, self.ids, side);
@@ -438,19 +447,19 @@ fn uint(value: u32) -> Vec<u8> {
 
 /// Two endpoints, and a link between them without delay.
 #[derive(Debug)]
-pub struct Link {
+pub struct CoapLink {
     ends: [Endpoint<'static>; 2],
-    talks: [Talk; FLOWS],
+    talks: [Conversation; FLOWS],
     now: Instant,
     loses: bool,
 }
 
-impl Link {
+impl CoapLink {
     /// Creates a link, which may be lossy.
-    pub fn new(setup: &Setup, profile: ProfileId, loses: bool) -> Self {
+    pub fn new(setup: &CoapSetup, profile: ProfileId, loses: bool) -> Self {
         Self {
             ends: [setup.endpoint(profile), setup.endpoint(profile)],
-            talks: [0, 1, 2].map(Talk::new),
+            talks: [0, 1, 2].map(Conversation::new),
             now: Instant::ZERO,
             loses,
         }
@@ -458,7 +467,7 @@ impl Link {
 
     /// Sends the packets of a step: delivered packets are restored, on a lossless link bit for bit. Calls `tell` with
     /// each ROHC packet of the server.
-    pub fn step(&mut self, step: &Step, tell: &mut impl FnMut(&[u8])) {
+    pub fn step(&mut self, step: &MessageStep, tell: &mut impl FnMut(&[u8])) {
         let talk = usize::from(step.flow) % FLOWS;
         for _ in 0..=step.repeat % 16 {
             self.now = Instant::from_nanos(self.now.as_nanos() + u64::from(step.wait) * 1_000_000);
@@ -469,7 +478,7 @@ impl Link {
         }
     }
 
-    fn carry(&mut self, step: &Step, sent: &[u8], tell: &mut impl FnMut(&[u8])) {
+    fn carry(&mut self, step: &MessageStep, sent: &[u8], tell: &mut impl FnMut(&[u8])) {
         let [client, server] = &mut self.ends;
         let (near, far) = if step.server { (server, client) } else { (client, server) };
         let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
@@ -511,16 +520,16 @@ impl Link {
 }
 
 /// Conversation of two endpoints, whose packets are restored.
-pub fn round_trip(profile: ProfileId, setup: &Setup, loses: bool, steps: &[Step]) {
-    let mut link = Link::new(setup, profile, loses);
+pub fn round_trip(profile: ProfileId, setup: &CoapSetup, loses: bool, steps: &[MessageStep]) {
+    let mut link = CoapLink::new(setup, profile, loses);
     steps.iter().take(48).for_each(|step| link.step(step, &mut |_| {}));
 }
 
 /// Input of a compressor.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Event {
+pub enum CompressorInput {
     /// Packets to send.
-    Send(Step),
+    Send(MessageStep),
     /// Data of a forged feedback element.
     Feedback(Vec<u8>),
     /// Feedback element for a CID: an ACK type, bits of the MSN, and options.
@@ -528,20 +537,20 @@ pub enum Event {
 }
 
 /// After any feedback, a decompressor that has received every packet accepts the next one.
-pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
+pub fn feedback(profile: ProfileId, setup: &CoapSetup, events: &[CompressorInput]) {
     let mut compressor = setup.compressor(profile);
     let mut decompressor = setup.decompressor(profile);
-    let mut talks = [0, 1, 2].map(Talk::new);
+    let mut talks = [0, 1, 2].map(Conversation::new);
     let mut now = Instant::ZERO;
     let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
     for event in events.iter().take(64) {
         let step = match event {
-            Event::Send(step) => step,
-            Event::Feedback(data) => {
+            CompressorInput::Send(step) => step,
+            CompressorInput::Feedback(data) => {
                 let _ = compressor.receive_feedback(now, data);
                 continue;
             }
-            Event::Element { cid, ack, msn, options } => {
+            CompressorInput::Element { cid, ack, msn, options } => {
                 let cid = if setup.large { vec![cid % 4] } else { vec![0xE0 | (cid % 4)] };
                 let data = [&cid[..], &[ack << 6, *msn], options].concat();
                 let _ = compressor.receive_feedback(now, &data);
@@ -581,8 +590,8 @@ pub struct Forged {
 
 /// Forged packets for a decompressor with contexts: they are decompressed or rejected, and every delivered packet is
 /// well formed.
-pub fn decompress(profile: ProfileId, setup: &Setup, steps: &[Step], packets: &[Forged]) {
-    let mut link = Link::new(setup, profile, false);
+pub fn decompress(profile: ProfileId, setup: &CoapSetup, steps: &[MessageStep], packets: &[Forged]) {
+    let mut link = CoapLink::new(setup, profile, false);
     let mut heard: Vec<Vec<u8>> = Vec::new();
     OPENING.iter().chain(steps.iter().take(4)).for_each(|step| {
         link.step(step, &mut |octets| {

@@ -21,12 +21,12 @@ use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::header::udp_lite::UdpLite;
 
-/// Room for every packet of [`Flow::packet`], compressed or not, in octets.
+/// Room for every packet of [`PacketFlow::packet`], compressed or not, in octets.
 pub const ROOM: usize = 4_096;
 
 /// Channel with both its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Setup {
+pub struct ChannelSetup {
     large: bool,
     max_cid: u8,
     profiles: u8,
@@ -56,7 +56,7 @@ enum RefreshChoice {
     Default,
 }
 
-impl Setup {
+impl ChannelSetup {
     /// Channel with few contexts, so that they are replaced.
     pub fn channel(&self) -> Channel {
         // Any set of profiles of the family, and all of them in half of the cases.
@@ -134,9 +134,9 @@ impl Setup {
 
 /// Flow, as the state of its next packet.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Flow {
-    outer: Option<Ip>,
-    inner: Ip,
+pub struct PacketFlow {
+    outer: Option<IpLayer>,
+    inner: IpLayer,
     more: u8,
     carries: Carries,
     ports: (u8, u8),
@@ -157,7 +157,7 @@ struct Media {
 }
 
 #[derive(Arbitrary, Clone, Debug)]
-struct Ip {
+struct IpLayer {
     v6: bool,
     tos: u8,
     ttl: u8,
@@ -165,11 +165,11 @@ struct Ip {
     id: u16,
     flow_label: u8,
     addresses: (u8, u8),
-    extensions: Vec<Extension>,
+    extensions: Vec<ExtensionHeader>,
 }
 
 #[derive(Arbitrary, Clone, Debug)]
-struct Extension {
+struct ExtensionHeader {
     kind: u8,
     length: u8,
     fill: u8,
@@ -185,7 +185,7 @@ enum Carries {
 
 /// Change from one packet of a flow to the next.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Change {
+pub enum FlowChange {
     /// IP-IDs advance: the outer one and the inner one, in network byte order or swapped.
     Ids { outer: i8, inner: i8, swapped: bool },
     /// IP-IDs jump.
@@ -228,11 +228,11 @@ pub enum Change {
     Octet { at: u8, xor: u8 },
 }
 
-impl Flow {
-    /// Applies lasting changes; a [`Change::Octet`] is for one packet.
-    pub fn apply(&mut self, change: &Change) {
+impl PacketFlow {
+    /// Applies lasting changes; a [`FlowChange::Octet`] is for one packet.
+    pub fn apply(&mut self, change: &FlowChange) {
         match *change {
-            Change::Ids { outer, inner, swapped } => {
+            FlowChange::Ids { outer, inner, swapped } => {
                 let step = |id: &mut u16, by: i8| {
                     *id = if swapped {
                         id.swap_bytes().wrapping_add_signed(i16::from(by)).swap_bytes()
@@ -245,77 +245,77 @@ impl Flow {
                 }
                 step(&mut self.inner.id, inner);
             }
-            Change::RandomId(id) => self.inner.id = id,
-            Change::Tos { outer, value } => self.side(outer).tos = value,
-            Change::Ttl { outer, value } => self.side(outer).ttl = value,
-            Change::Df { outer } => self.side(outer).df ^= true,
-            Change::FlowLabel { outer, value } => self.side(outer).flow_label = value,
-            Change::Checksum(value) => {
+            FlowChange::RandomId(id) => self.inner.id = id,
+            FlowChange::Tos { outer, value } => self.side(outer).tos = value,
+            FlowChange::Ttl { outer, value } => self.side(outer).ttl = value,
+            FlowChange::Df { outer } => self.side(outer).df ^= true,
+            FlowChange::FlowLabel { outer, value } => self.side(outer).flow_label = value,
+            FlowChange::Checksum(value) => {
                 if let Carries::Udp { checksum } | Carries::UdpLite { checksum, .. } = &mut self.carries {
                     *checksum = value;
                 }
             }
-            Change::Coverage(value) => {
+            FlowChange::Coverage(value) => {
                 if let Carries::UdpLite { coverage, .. } = &mut self.carries {
                     *coverage = value;
                 }
             }
-            Change::Sn(by) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::Sn(by) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { sn, .. }, _) => *sn = sn.wrapping_add_signed(by.into()),
                 (_, Some(rtp)) => rtp.sn = rtp.sn.wrapping_add_signed(by.into()),
                 _ => {}
             },
-            Change::FarSn(value) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::FarSn(value) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { sn, .. }, _) => *sn = value,
                 (_, Some(rtp)) => rtp.sn = value as u16,
                 _ => {}
             },
-            Change::Ts(by) => {
+            FlowChange::Ts(by) => {
                 self.rtp.iter_mut().for_each(|rtp| rtp.ts = rtp.ts.wrapping_add_signed(i32::from(by) * 8));
             }
-            Change::FarTs(value) => self.rtp.iter_mut().for_each(|rtp| rtp.ts = value),
-            Change::RtpFlags { flags, pt } => {
+            FlowChange::FarTs(value) => self.rtp.iter_mut().for_each(|rtp| rtp.ts = value),
+            FlowChange::RtpFlags { flags, pt } => {
                 self.rtp.iter_mut().for_each(|rtp| (rtp.flags, rtp.pt) = (flags, pt));
             }
-            Change::Ssrc(value) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::Ssrc(value) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { spi, .. }, _) => *spi = value,
                 (_, Some(rtp)) => rtp.ssrc = value,
                 _ => {}
             },
-            Change::InsertCsrc { at, csrc } => {
+            FlowChange::InsertCsrc { at, csrc } => {
                 if let Some(rtp) = &mut self.rtp {
                     rtp.csrc.insert(usize::from(at) % (rtp.csrc.len() + 1), csrc);
                 }
             }
-            Change::RemoveCsrc { at } => {
+            FlowChange::RemoveCsrc { at } => {
                 if let Some(rtp) = &mut self.rtp
                     && let Some(at) = usize::from(at).checked_rem(rtp.csrc.len())
                 {
                     rtp.csrc.remove(at);
                 }
             }
-            Change::ExtensionOctet { outer, which, fill } => {
+            FlowChange::ExtensionOctet { outer, which, fill } => {
                 let extensions = &mut self.side(outer).extensions;
                 if let Some(which) = usize::from(which).checked_rem(extensions.len()) {
                     extensions[which].fill = fill;
                 }
             }
-            Change::Insert { outer, at, kind, length } => {
+            FlowChange::Insert { outer, at, kind, length } => {
                 let extensions = &mut self.side(outer).extensions;
                 let at = usize::from(at) % (extensions.len() + 1);
-                extensions.insert(at, Extension { kind, length, fill: kind });
+                extensions.insert(at, ExtensionHeader { kind, length, fill: kind });
             }
-            Change::Remove { outer, at } => {
+            FlowChange::Remove { outer, at } => {
                 let extensions = &mut self.side(outer).extensions;
                 if let Some(at) = usize::from(at).checked_rem(extensions.len()) {
                     extensions.remove(at);
                 }
             }
-            Change::Octet { .. } => {}
+            FlowChange::Octet { .. } => {}
         }
     }
 
-    fn side(&mut self, outer: bool) -> &mut Ip {
+    fn side(&mut self, outer: bool) -> &mut IpLayer {
         match &mut self.outer {
             Some(ip) if outer => ip,
             _ => &mut self.inner,
@@ -323,7 +323,7 @@ impl Flow {
     }
 
     /// Current packet of the flow, with a payload, and with the octets that `changes` break.
-    pub fn packet(&self, payload: &[u8], changes: &[Change]) -> Vec<u8> {
+    pub fn packet(&self, payload: &[u8], changes: &[FlowChange]) -> Vec<u8> {
         let mut packet = payload.to_vec();
         let mut next = self.carried(&mut packet);
         // One to four IP headers, the innermost first.
@@ -334,7 +334,7 @@ impl Flow {
             outer.around(&mut packet, next);
         }
         for change in changes {
-            if let Change::Octet { at, xor } = *change
+            if let FlowChange::Octet { at, xor } = *change
                 && let Some(octet) = packet.get_mut(usize::from(at))
             {
                 *octet ^= xor;
@@ -344,7 +344,7 @@ impl Flow {
     }
 }
 
-impl Flow {
+impl PacketFlow {
     /// Prepends the payload header of the innermost IP header; returns its protocol number.
     fn carried(&self, packet: &mut Vec<u8>) -> u8 {
         let (source_port, destination_port) = (u16::from(self.ports.0), u16::from(self.ports.1));
@@ -396,7 +396,7 @@ impl Media {
     }
 }
 
-impl Ip {
+impl IpLayer {
     /// Prepends the header; returns its protocol number.
     fn around(&self, packet: &mut Vec<u8>, mut next: u8) -> u8 {
         for extension in self.extensions.iter().take(10).rev() {
@@ -453,7 +453,7 @@ impl Ip {
 
 /// One packet of an input: its flow, the changes before it, and its payload.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Step {
+pub struct PacketStep {
     /// Index of the flow, modulo their number.
     pub flow: u8,
     /// Milliseconds since the previous packet.
@@ -461,7 +461,7 @@ pub struct Step {
     /// Number of following packets with the same changes, up to 15: a flow must become steady, too.
     pub repeat: u8,
     /// Changes before the packet.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FlowChange>,
     /// Payload of the packet; may be empty.
     pub payload: Vec<u8>,
 }

@@ -14,13 +14,14 @@
 use std::hint::black_box;
 use std::net::{Ipv6Addr, SocketAddr};
 
+use callgrind::instructions_alone;
 use coap_lite::{CoapOption, CoapRequest, MessageClass, Packet, ResponseType};
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_coap::{Builder, Code, Config, Endpoint, Event, Limits, Response, Token, Type, number};
 use thinair_wire::time::Instant;
+
+#[path = "../../rohc/benches/common/callgrind.rs"]
+mod callgrind;
 
 /// Number of exchanges measured, and number of exchanges before them.
 const MEASURED: u16 = 10;
@@ -50,17 +51,6 @@ fn bare_coap_lite(server: &'static mut BenchServer) {
 library_benchmark_group!(name = ten_exchanges, benchmarks = [exchange, duplicate, bare_coap_lite]);
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_exchanges);
-
-/// Instruction counts only, without a simulation of caches.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
 
 struct BenchServer {
     endpoint: Endpoint<SocketAddr>,

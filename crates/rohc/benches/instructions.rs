@@ -26,10 +26,8 @@
 
 use std::hint::black_box;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
@@ -42,6 +40,9 @@ use common::coap::FlowName;
 use common::media::{Media, MediaKind};
 use common::tcp::{Outer, TcpPacket, timestamps};
 use common::{IpLayer, SplitMix64, TestFlow};
+
+#[path = "common/callgrind.rs"]
+mod callgrind;
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -119,17 +120,6 @@ measure_coap!(decompress_coap: ready_to_decompress);
 library_benchmark_group!(name = packet, benchmarks = [compress, decompress, compress_coap, decompress_coap]);
 
 main!(config = instructions_alone(), library_benchmark_groups = packet);
-
-/// Disables the simulation of caches.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
 
 /// Change before a packet of a connection.
 type PacketChange = fn(&mut TcpPacket);

@@ -15,15 +15,16 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_ule::{
     Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu,
     SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
+
+#[path = "../../rohc/benches/common/callgrind.rs"]
+mod callgrind;
 
 /// Number of SNDUs measured, and number of SNDUs before them.
 const MEASURED: usize = 10;
@@ -66,17 +67,6 @@ fn receive_peer(stream: &'static mut TsStream) {
 library_benchmark_group!(name = ten_sndus, benchmarks = [push, pull, receive, serialise_peer, receive_peer]);
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_sndus);
-
-/// Instruction counts only, without a simulation of caches.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
 
 /// Source of identical PDUs.
 struct Same {

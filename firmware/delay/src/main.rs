@@ -19,7 +19,7 @@ use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hprintln;
 use thinair_rohc::{Compressor, CompressorStorage, Decompressor, DecompressorConfig, DecompressorStorage};
 
-use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
+use exchange::{BLOCKS, CONTEXTS, CallCase, ROOM};
 
 #[path = "../../../lab/papers/src/coap_delay/exchange.rs"]
 mod exchange;
@@ -42,7 +42,7 @@ fn main() -> ! {
     peripherals.SYST.clear_current();
     peripherals.SYST.enable_counter();
 
-    for case in Case::all() {
+    for case in CallCase::all() {
         let Some([compress, decompress]) = count(case) else { fail("a packet does not come, or not back") };
         for (side, instructions) in [("compress", compress), ("decompress", decompress)] {
             let (profile, kind, half) = (case.profile.name(), case.kind.name(), case.half.name());
@@ -54,7 +54,7 @@ fn main() -> ! {
 }
 
 /// Instructions of one call to compress and of one to decompress.
-fn count(case: Case) -> Option<[u64; 2]> {
+fn count(case: CallCase) -> Option<[u64; 2]> {
     let config = case.config().ok()?;
     let mut near_storage = CompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
     let (ready, number) = case.scout(&mut Compressor::new(config, &mut near_storage))?;

@@ -85,7 +85,7 @@ enum CloseArgument {
 /// Not available on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("objects are fetched on Linux alone, so far")
+    anyhow::bail!("fetch requires Linux")
 }
 
 /// Fetches the object.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use thinair_papers::{Findings, PAPERS, Paper, Plan, by_name, document, outcome};
+use thinair_papers::{Findings, PAPERS, Paper, RunPlan, by_name, document, outcome};
 use thinair_report::{Cell, Column, Table};
 
 use thinair_cli::progress;
@@ -81,10 +81,11 @@ fn list() -> anyhow::Result<ExitCode> {
 }
 
 fn run_one(arguments: &PaperArguments) -> anyhow::Result<ExitCode> {
-    let paper = by_name(&arguments.name).context("there is no evaluation of that name")?;
+    let paper =
+        by_name(&arguments.name).context("unknown evaluation: `thinair-lab paper list` lists them")?;
     // Measurements in real time are slow, but `--quick` keeps them if there are no others.
     let is_quick = arguments.quick && !paper.is_real_time();
-    let plan = Plan {
+    let plan = RunPlan {
         quick: arguments.quick,
         full: arguments.full,
         seed: arguments.seed,
@@ -105,7 +106,12 @@ fn run_one(arguments: &PaperArguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(&findings))
 }
 
-fn show(arguments: &PaperArguments, paper: &Paper, plan: &Plan, findings: &Findings) -> anyhow::Result<()> {
+fn show(
+    arguments: &PaperArguments,
+    paper: &Paper,
+    plan: &RunPlan,
+    findings: &Findings,
+) -> anyhow::Result<()> {
     let document = document(paper, plan, findings);
     if arguments.json {
         print(&(serde_json::to_string_pretty(&outcome(paper, findings))? + "\n"))?;

@@ -23,7 +23,7 @@ thinair-lab serve --service coap --bind 0.0.0.0:5683 sensors\n  \
 thinair-lab serve --service http --bind [::]:8080 --keep 1min\n  \
 thinair-lab serve --service http3 --save-certificate server.pem sensors\n\n\
 It ends cleanly on SIGINT and SIGTERM.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+Exit status: 0 after a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER_HELP)]
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
 /// Not available on this system.
 #[cfg(not(target_os = "linux"))]
 fn serve(_arguments: &ServeArguments) -> anyhow::Result<()> {
-    anyhow::bail!("a server needs Linux")
+    anyhow::bail!("serve requires Linux")
 }
 
 /// Serves until a signal.
@@ -149,7 +149,7 @@ fn serve_http3(arguments: &ServeArguments) -> anyhow::Result<()> {
     })?;
     eprintln!("serving https://{}", server.address());
     let done = server.run()?;
-    tell(
+    print_counters(
         arguments,
         done.requests,
         done.requests - done.successes,
@@ -178,7 +178,7 @@ fn serve_http(
     eprintln!("serving http://{}", server.address());
     server.run()?;
     let done = server.statistics();
-    tell(arguments, done.requests, done.requests - done.successes, || {
+    print_counters(arguments, done.requests, done.requests - done.successes, || {
         serde_json::json!({
             "connections": done.connections,
             "displaced": done.displaced,
@@ -193,7 +193,9 @@ fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
     use thinair_services::coap::server::{FileResource, Listen, ResourceServer, Resources, ServerSettings};
 
     if arguments.keep.is_some() {
-        return Err(Usage::error("--keep is for http; connections of coap-tcp are kept as RFC 8323 says"));
+        return Err(Usage::error(
+            "--keep is only for http: RFC 8323 defines how long coap-tcp keeps connections",
+        ));
     }
     let tcp = arguments.service == ServiceName::CoapTcp;
     let listen = Listen { address: arguments.address(), udp: !tcp, tcp, optional: false };
@@ -209,7 +211,7 @@ fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let done = server.statistics();
-    tell(arguments, done.requests, done.client_errors + done.server_errors, || {
+    print_counters(arguments, done.requests, done.client_errors + done.server_errors, || {
         serde_json::json!({
             "connections": done.connections,
             "displaced": done.displaced,
@@ -221,7 +223,7 @@ fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
 
 /// Prints the counters: as text on standard error, or as JSON on standard output.
 #[cfg(target_os = "linux")]
-fn tell(
+fn print_counters(
     arguments: &ServeArguments,
     requests: u64,
     errors: u64,
@@ -242,5 +244,5 @@ fn tell(
         object.extend(more);
     }
     let text = serde_json::to_string_pretty(&json)? + "\n";
-    thinair_cli::terminal::print(&text).context("print what was done")
+    thinair_cli::terminal::print(&text).context("cannot print the counters")
 }

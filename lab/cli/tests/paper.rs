@@ -189,8 +189,8 @@ fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
         command.uid(NOBODY).gid(NOBODY);
     }
     let output = command.output().unwrap();
-    let said = stderr(&output);
-    assert!(said.contains("Left out: what is measured in real time") && said.contains("root"), "{said}");
+    let text = stderr(&output);
+    assert!(text.contains("Left out: what is measured in real time") && text.contains("root"), "{text}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     assert!(!rows.is_empty());

@@ -72,9 +72,9 @@ impl TestServer {
         assert!(asked.success());
         assert!(self.child.wait().unwrap().success());
         assert!(start.elapsed() < LIMIT / 4);
-        let mut told = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-        serde_json::from_str(&told).unwrap()
+        let mut report = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut report).unwrap();
+        serde_json::from_str(&report).unwrap()
     }
 }
 
@@ -109,7 +109,7 @@ fn fetch(service: &str, url: &str, options: &[&str]) -> Output {
     command.unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn report(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -121,7 +121,7 @@ fn objects_come_as_they_are_by_every_service() {
         let url = |path: &str| format!("{scheme}://{}/{path}", server.address);
         for (path, object) in [("10", b"0123456789".to_vec()), ("empty", Vec::new()), ("large", large())] {
             let output = fetch(service, &url(path), &[]);
-            assert!(output.status.success(), "{service}: {}", told(&output));
+            assert!(output.status.success(), "{service}: {}", report(&output));
             assert!(output.stdout == object, "{service} {path}: {} octets", output.stdout.len());
         }
         let json = fetch(service, &url("10"), &["--json"]);
@@ -139,7 +139,7 @@ fn objects_come_as_they_are_by_every_service() {
         for path in ["missing", ".hidden", "%2e%2e%2fsecret"] {
             let output = fetch(service, &url(path), &[]);
             assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{service} {path}");
-            assert!(told(&output).contains("04 Not Found"), "{service}: {}", told(&output));
+            assert!(report(&output).contains("04 Not Found"), "{service}: {}", report(&output));
         }
         let done = server.end();
         assert_eq!((&done["requests"], &done["errors"]), (&8.into(), &3.into()), "{service}: {done}");
@@ -179,8 +179,8 @@ fn the_code_of_a_response_is_printed_once() {
             .args(options)
             .output();
         let output = run.unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-        assert_eq!(told(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", report(&output));
+        assert_eq!(report(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", report(&output));
     }
 }
 
@@ -192,7 +192,7 @@ fn streams_can_end_in_other_ways() {
         for options in [&["--close", "request"][..], &["--close", "reset"], &["--quick-ack"]] {
             for (path, len) in [("10", 10), ("large", 700_000)] {
                 let output = fetch(service, &format!("http://{}/{path}", server.address), options);
-                assert_eq!(output.stdout.len(), len, "{service} {options:?}: {}", told(&output));
+                assert_eq!(output.stdout.len(), len, "{service} {options:?}: {}", report(&output));
             }
         }
     }
@@ -218,8 +218,8 @@ fn what_cannot_be_done_is_said() {
         ("spdy", &url, &[], 2, "iot-spdy"),
     ] {
         let output = fetch(service, url, options);
-        assert_eq!(output.status.code(), Some(code), "{service} {url}: {}", told(&output));
-        assert!(told(&output).contains(words), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(code), "{service} {url}: {}", report(&output));
+        assert!(report(&output).contains(words), "{}", report(&output));
     }
     let wrong = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .args(["serve", "--service", "http", "/nowhere"])
@@ -230,7 +230,7 @@ fn what_cannot_be_done_is_said() {
         .output()
         .unwrap();
     assert_eq!(taken.status.code(), Some(1));
-    assert!(told(&taken).contains("listen to 127.0.0.1:"), "{}", told(&taken));
+    assert!(report(&taken).contains("listen to 127.0.0.1:"), "{}", report(&taken));
 }
 
 /// The server does not respond: `fetch` ends by a signal or by its time limit.
@@ -240,7 +240,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let output = fetch("http", &url, &["--timeout", "200ms", "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("--timeout"), "{}", told(&output));
+    assert!(report(&output).contains("--timeout"), "{}", report(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["status"].is_null() && json["error"].as_str().unwrap().contains("200ms"), "{json}");
 
@@ -272,7 +272,7 @@ fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
     });
     let output = fetch("http", &url, &["--timeout", "300ms"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("300ms"), "{}", told(&output));
+    assert!(report(&output).contains("300ms"), "{}", report(&output));
     talking.join().unwrap();
 }
 
@@ -310,7 +310,7 @@ fn those_who_say_nothing_do_not_keep_others_away() {
         let mut server = TestServer::start(service, &folder, &["--max-connections", "8"]);
         let silent: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
         let output = fetch(service, &format!("http://{}/10", server.address), &[]);
-        assert_eq!(output.stdout, b"0123456789", "{}", told(&output));
+        assert_eq!(output.stdout, b"0123456789", "{}", report(&output));
         let done = server.end();
         assert!(done["displaced"].as_u64().unwrap() >= 1, "{done}");
         drop(silent);

@@ -35,23 +35,25 @@ pub enum HttpError {
 impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Target => f.write_str("the host or the path has characters that cannot stand in a request"),
-            Self::NoOther => f.write_str("the connection cannot have another request"),
-            Self::Head => f.write_str("what the server sent is no response of this protocol"),
-            Self::HeadTooLarge(limit) => {
-                write!(f, "the headers of the response are longer than {limit} octets")
+            Self::Target => {
+                f.write_str("the host or the path has characters that are not allowed in a request")
             }
-            Self::BodyLength => f.write_str("the server does not say clearly how long the object is"),
-            Self::BodyTooLarge(limit) => write!(f, "the object is longer than {limit} octets"),
+            Self::NoOther => f.write_str("the connection accepts no further request"),
+            Self::Head => f.write_str("the response is invalid in this protocol"),
+            Self::HeadTooLarge(limit) => {
+                write!(f, "the headers of the response exceed the limit of {limit} octets")
+            }
+            Self::BodyLength => f.write_str("the length of the object is missing or ambiguous"),
+            Self::BodyTooLarge(limit) => write!(f, "the object exceeds the limit of {limit} octets"),
             Self::Truncated(octets) => {
-                write!(f, "the connection was closed after {octets} octets of the object, which are not all")
+                write!(f, "the connection was closed after {octets} octets of the object, before its end")
             }
             Self::Reset(reason) => {
-                write!(f, "the server has reset the stream (status {reason} of RST_STREAM)")
+                write!(f, "the server reset the stream (status {reason} of RST_STREAM)")
             }
-            Self::Frame(why) => write!(f, "what the server sent is {why}"),
-            Self::HeaderBlock(why) => write!(f, "the headers that the server sent are of no use: {why}"),
-            Self::Unexpected => f.write_str("the server sent more than the response"),
+            Self::Frame(why) => write!(f, "invalid response: {why}"),
+            Self::HeaderBlock(why) => write!(f, "invalid headers in the response: {why}"),
+            Self::Unexpected => f.write_str("octets follow the end of the response"),
         }
     }
 }

@@ -3,24 +3,24 @@
 //! This crate implements two protocols without I/O: [`http1`] (RFC 9112) and [`spdy`] (SPDY/3.1), whose header blocks
 //! are shortened by a dedicated encoder ([`deflate`], RFC 1950 and RFC 1951). It has no sockets, clocks or files:
 //! octets come in; octets, requests and responses go out. A client ([`ClientEngine`]) fetches one object, or several in
-//! sequence; a server ([`ServerEngine`]) answers the requests of one connection. `no_std` with `alloc`; [`Limits`]
+//! sequence; a server ([`ServerEngine`]) answers the requests of one connection. `no_std` with `alloc`; [`HttpLimits`]
 //! bound the memory that a peer can claim; no panic on octets from outside.
 //!
-//! IoT-HTTP is [`http1::Form::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.
+//! IoT-HTTP is [`http1::HeadForm::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.
 //!
 //! ```
-//! use thinair_http::http1::{Client, Form, Server};
-//! use thinair_http::{ClientEngine as _, Limits, Response, ServerEngine as _, Target};
+//! use thinair_http::http1::{HeadForm, Http1Client, Http1Server};
+//! use thinair_http::{ClientEngine as _, HttpLimits, HttpResponse, ServerEngine as _, Target};
 //!
 //! let target = Target { host: "192.0.2.1", path: "/10" };
-//! let mut client = Client::new(Form::Reduced, target, Limits::default())?;
-//! let mut server = Server::new(Form::Reduced, false, Limits::default());
+//! let mut client = Http1Client::new(HeadForm::Reduced, target, HttpLimits::default())?;
+//! let mut server = Http1Server::new(HeadForm::Reduced, false, HttpLimits::default());
 //! assert_eq!(client.output(), b"GET /10 HTTP/1.0\r\n\r\n");
 //!
 //! server.handle_input(client.output());
 //! let request = server.poll_request().ok_or("it is complete")?;
 //! assert_eq!(request.target, "/10");
-//! server.respond(request.stream, Response { status: 200, body: b"0123456789".to_vec() });
+//! server.respond(request.stream, HttpResponse { status: 200, body: b"0123456789".to_vec() });
 //! assert_eq!(server.output().len(), 19 + 10);
 //! assert!(server.is_closing());
 //!
@@ -147,7 +147,7 @@ pub trait ClientEngine {
     /// Requests another object on this connection. [`response`](Self::response) then refers to the new request.
     ///
     /// # Errors
-    /// [`Error::Target`], [`Error::NoOther`].
+    /// [`HttpError::Target`], [`HttpError::NoOther`].
     fn ask(&mut self, target: Target<'_>) -> Result<(), HttpError>;
 }
 

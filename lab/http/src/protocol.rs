@@ -29,7 +29,7 @@ impl HttpProtocol {
     /// Creates a client that requests this object.
     ///
     /// # Errors
-    /// [`Error::Target`].
+    /// [`HttpError::Target`].
     pub fn client(self, target: Target<'_>, limits: HttpLimits) -> Result<Box<dyn ClientEngine>, HttpError> {
         Ok(match self {
             Self::Http => Box::new(http1::Http1Client::new(HeadForm::Minimal, target, limits)?),
@@ -41,7 +41,7 @@ impl HttpProtocol {
     /// Creates a client that requests this object, and can request others on the same connection.
     ///
     /// # Errors
-    /// [`Error::Target`]; [`Error::NoOther`] for IoT-HTTP, where the end of the connection ends the object.
+    /// [`HttpError::Target`]; [`HttpError::NoOther`] for IoT-HTTP, where the end of the connection ends the object.
     pub fn lasting_client(
         self,
         target: Target<'_>,

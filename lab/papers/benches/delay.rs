@@ -10,18 +10,19 @@
 
 use std::hint::black_box;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_rohc::{
     Compressor, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory, ProfileId,
 };
 
 use ProfileId::{Coap, Coap2015, Udp};
 use exchange::Half::{Get, Response};
-use exchange::Type::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
-use exchange::{BLOCKS, Case, Half, ROOM, Ready, Type};
+use exchange::PacketType::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
+use exchange::{BLOCKS, CallCase, Half, PacketType, PreparedCall, ROOM};
+
+#[path = "../../../crates/rohc/benches/common/callgrind.rs"]
+mod callgrind;
 
 #[path = "../src/coap_delay/exchange.rs"]
 mod exchange;
@@ -80,34 +81,23 @@ library_benchmark_group!(name = call, benchmarks = [compress, decompress]);
 
 main!(config = instructions_alone(), library_benchmark_groups = call);
 
-/// Caches are not simulated.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
-
 /// Compressor directly before the measured call.
 struct Compressing {
     side: Compressor<'static>,
-    ready: Ready,
+    ready: PreparedCall,
     out: [u8; ROOM],
 }
 
 /// Decompressor directly before the measured call.
 struct Decompressing {
     side: Decompressor<'static>,
-    ready: Ready,
+    ready: PreparedCall,
     out: [u8; ROOM],
 }
 
 impl Compressing {
     /// Leaks its memory, so that the measurement frees nothing.
-    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
         let (side, _, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -120,7 +110,7 @@ impl Compressing {
 }
 
 impl Decompressing {
-    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
         let (_, side, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -133,8 +123,12 @@ impl Decompressing {
 }
 
 /// Both sides directly before the packet, and the packet.
-fn sides(kind: Type, half: Half, profile: ProfileId) -> (Compressor<'static>, Decompressor<'static>, Ready) {
-    let case = Case { kind, half, profile };
+fn sides(
+    kind: PacketType,
+    half: Half,
+    profile: ProfileId,
+) -> (Compressor<'static>, Decompressor<'static>, PreparedCall) {
+    let case = CallCase { kind, half, profile };
     let config = case.config().expect("the profiles have no rival");
     let channel = config.channel;
     let compressor = || Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));

@@ -9,7 +9,7 @@ use thinair_os::signals::{Ask, ask};
 use thinair_os::{EventLoop, Namespace, Signal, Signals, clock};
 use thinair_wire::time::Instant;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Time that programs have to end after a signal. With the kill that follows, less than a second.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -30,18 +30,18 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    pub(crate) fn take() -> Result<Self, Error> {
+    pub(crate) fn take() -> Result<Self, PaperError> {
         Ok(Self { signals: Signals::take()?, has_come: AtomicBool::new(false) })
     }
 
     /// Returns an error once a signal has arrived.
-    pub(crate) fn look(&self) -> Result<(), Error> {
+    pub(crate) fn look(&self) -> Result<(), PaperError> {
         while let Some(signal) = self.signals.poll() {
             if matches!(signal, Signal::End { .. }) {
                 self.has_come.store(true, Ordering::Relaxed);
             }
         }
-        if self.has_come.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.has_come.load(Ordering::Relaxed) { Err(PaperError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Children<'s> {
 }
 
 impl<'s> Children<'s> {
-    pub(crate) fn new(interrupt: &'s Interrupt) -> Result<Self, Error> {
+    pub(crate) fn new(interrupt: &'s Interrupt) -> Result<Self, PaperError> {
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&interrupt.signals, 0)?;
         Ok(Self { interrupt, events, others: Vec::new() })
@@ -67,7 +67,7 @@ impl<'s> Children<'s> {
         folder: &Path,
         name: &str,
         command: &mut Command,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let file = |end: &str| std::fs::File::create(folder.join(format!("{name}.{end}")));
         command.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
         self.others.push((name.to_owned(), namespace.spawn(command)?));
@@ -81,15 +81,15 @@ impl<'s> Children<'s> {
         folder: &Path,
         program: &Path,
         options: &[&str],
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let names = hosts.map(Namespace::called).join(",");
         let mut link = Command::new(program);
         link.args(["link", "run", "--json", "--netns", &names]).args(options);
         self.start(hosts[0], folder, "link", &mut link)?;
         // `link run` gives the interfaces its own addresses, and then prints a message.
-        let says = folder.join("link.err");
+        let log = folder.join("link.err");
         self.until("the link is there", SOON, || {
-            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains("until it is interrupted"))
         })
     }
 
@@ -99,9 +99,9 @@ impl<'s> Children<'s> {
         namespace: &Namespace,
         command: &mut Command,
         patience: Duration,
-    ) -> Result<ExitStatus, Error> {
+    ) -> Result<ExitStatus, PaperError> {
         self.run_for(namespace, command, patience)?.ok_or_else(|| {
-            Error::RealTime(format!("{} does not end", command.get_program().to_string_lossy()))
+            PaperError::RealTime(format!("{} did not end in time", command.get_program().to_string_lossy()))
         })
     }
 
@@ -111,7 +111,7 @@ impl<'s> Children<'s> {
         namespace: &Namespace,
         command: &mut Command,
         patience: Duration,
-    ) -> Result<Option<ExitStatus>, Error> {
+    ) -> Result<Option<ExitStatus>, PaperError> {
         let mut child = Kept(namespace.spawn(command)?);
         let until = clock::now() + patience;
         loop {
@@ -132,12 +132,12 @@ impl<'s> Children<'s> {
         what: &str,
         patience: Duration,
         mut is_so: impl FnMut() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let until = clock::now() + patience;
         while !is_so() {
             self.look()?;
             if clock::now() >= until {
-                return Err(Error::RealTime(format!("not within {} s: {what}", patience.as_secs())));
+                return Err(PaperError::RealTime(format!("not within {} s: {what}", patience.as_secs())));
             }
             self.wait(clock::now() + A_MOMENT)?;
         }
@@ -145,28 +145,28 @@ impl<'s> Children<'s> {
     }
 
     /// Waits for a time, or until any child has ended.
-    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), Error> {
+    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), PaperError> {
         self.wait(clock::now() + time)
     }
 
     /// Returns an error if a child has ended.
-    pub(crate) fn look(&mut self) -> Result<(), Error> {
+    pub(crate) fn look(&mut self) -> Result<(), PaperError> {
         for (name, child) in &mut self.others {
             if let Some(status) = child.try_wait()? {
-                return Err(Error::RealTime(format!("{name} has ended: {status}")));
+                return Err(PaperError::RealTime(format!("{name} ended unexpectedly: {status}")));
             }
         }
         Ok(())
     }
 
     /// Waits until a time or for any signal, and returns an error for a signal that asks to end.
-    fn wait(&mut self, until: Instant) -> Result<(), Error> {
+    fn wait(&mut self, until: Instant) -> Result<(), PaperError> {
         self.events.wait(Some(until), &mut Vec::new())?;
         self.interrupt.look()
     }
 
     /// Ends one of them, and waits until it has written its output.
-    pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), PaperError> {
         let Some(at) = self.others.iter().position(|(other, _)| other == name) else { return Ok(()) };
         let mut child = Kept(self.others.remove(at).1);
         ask(&mut child.0, Ask::Interrupt);
@@ -196,9 +196,9 @@ impl Drop for Children<'_> {
 }
 
 /// Error with its causes.
-pub(crate) fn said(error: impl std::error::Error) -> Error {
+pub(crate) fn with_causes(error: impl std::error::Error) -> PaperError {
     let reasons = std::iter::successors(error.source(), |error| error.source());
-    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
+    PaperError::RealTime(reasons.fold(error.to_string(), |text, reason| format!("{text}: {reason}")))
 }
 
 fn has_ended(child: &mut Child) -> bool {

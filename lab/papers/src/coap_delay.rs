@@ -9,11 +9,11 @@ use thinair_rohc::{
     ProfileId,
 };
 
-use exchange::{BLOCKS, Case, ROOM, Ready};
+use exchange::{BLOCKS, CallCase, PreparedCall, ROOM};
 use instructions::SIDES;
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 
 pub(crate) const PAPER: Paper = declared!("coap-delay", "coap_delay", measure);
 
@@ -24,17 +24,17 @@ const QUICK_ROUNDS: usize = 100;
 /// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
 /// in steady state, or in the first exchange. `None` if they have not been counted.
 pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Option<[u32; 2]> {
-    let kind = if is_first { exchange::Type::Ir1 } else { exchange::Type::Uo0 };
-    let of = |half, side| instructions::of(Case { kind, half, profile }, side).thumbv7em_o3;
+    let kind = if is_first { exchange::PacketType::Ir1 } else { exchange::PacketType::Uo0 };
+    let of = |half, side| instructions::of(CallCase { kind, half, profile }, side).thumbv7em_o3;
     let [compress, decompress] = SIDES;
     let client = of(exchange::Half::Get, compress)? + of(exchange::Half::Response, decompress)?;
     let server = of(exchange::Half::Get, decompress)? + of(exchange::Half::Response, compress)?;
     Some([client, server])
 }
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let rounds = if run.plan.quick { QUICK_ROUNDS } else { ROUNDS };
-    let cases: Vec<_> = Case::all().collect();
+    let cases: Vec<_> = CallCase::all().collect();
     let (mut not_provoked, mut not_exact) = (0, 0);
     for (done, case) in cases.iter().enumerate() {
         (run.progress)(done as u64, cases.len() as u64);
@@ -70,7 +70,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
 }
 
 /// Puts the instructions of each side, and of both.
-fn put_counts(case: Case, id: &str, figures: &mut Figures) {
+fn put_counts(case: CallCase, id: &str, figures: &mut Figures) {
     let counts = SIDES.map(|side| instructions::of(case, side).by_build());
     for (side, counts) in SIDES.into_iter().zip(&counts) {
         for (build, count) in counts {
@@ -94,7 +94,7 @@ fn decompressor(config: CompressorConfig) -> Decompressor<'static> {
 }
 
 /// True if the packet and all before it are restored.
-fn is_exact(case: Case, config: CompressorConfig, ready: &Ready, number: u16) -> bool {
+fn is_exact(case: CallCase, config: CompressorConfig, ready: &PreparedCall, number: u16) -> bool {
     let (mut near, mut far) = (compressor(config), decompressor(config));
     if !case.replay(number, &mut near, &mut far) {
         return false;
@@ -111,12 +111,12 @@ mod tests {
 
     use super::*;
     use crate::form::Published;
-    use crate::paper::{Findings, Plan};
-    use crate::row::Row;
-    use crate::traffic::{self, Kind, Version};
+    use crate::paper::{Findings, RunPlan};
+    use crate::row::FigureRow;
+    use crate::traffic::{self, IpVersion, TrafficKind};
 
     fn found() -> Findings {
-        PAPER.run(&Plan { quick: true, ..Plan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&RunPlan { quick: true, ..RunPlan::default() }, &|_, _| ()).unwrap()
     }
 
     fn published() -> Published {
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn totals_are_those_that_the_paper_prints_sums_or_not() {
         let published = published();
-        let differs = Case::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
+        let differs = CallCase::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
             let of = |what: &str| {
                 let id = format!("coap-2015/{}/{}/{what}/ns", case.kind.name(), case.half.name());
                 let figure = published.get(&id).unwrap();
@@ -172,15 +172,15 @@ mod tests {
     fn only_the_clock_tells_two_runs_apart() {
         let [one, again] = [found(), found()].map(|found| found.rows);
         let of_code =
-            |rows: &[Row]| rows.iter().filter(|row| row.unit() != "ns").cloned().collect::<Vec<_>>();
+            |rows: &[FigureRow]| rows.iter().filter(|row| row.unit() != "ns").cloned().collect::<Vec<_>>();
         assert_eq!(of_code(&one), of_code(&again));
-        let ids: BTreeSet<_> = one.iter().map(Row::id).collect();
+        let ids: BTreeSet<_> = one.iter().map(FigureRow::id).collect();
         assert_eq!(ids.len(), one.len());
     }
 
     #[test]
     fn a_microcontroller_of_64_mhz_needs_less_than_the_laptop_of_the_paper() {
-        for case in Case::all().filter(|case| case.profile == ProfileId::Coap2015) {
+        for case in CallCase::all().filter(|case| case.profile == ProfileId::Coap2015) {
             let counts = SIDES.map(|side| instructions::of(case, side).thumbv7em_o3.unwrap());
             let milliseconds = f64::from(2 * (counts[0] + counts[1])) / 64_000.0;
             let id = format!("coap-2015/{}/{}/total/ns", case.kind.name(), case.half.name());
@@ -191,9 +191,11 @@ mod tests {
 
     #[test]
     fn the_exchange_is_that_of_the_size_table() {
-        for (half, kind) in [(exchange::Half::Get, Kind::A), (exchange::Half::Response, Kind::B)] {
-            let case = Case { kind: exchange::Type::Uo0, half, profile: ProfileId::Udp };
-            let theirs = traffic::packets(kind, Version::V4, 1, 2);
+        for (half, kind) in
+            [(exchange::Half::Get, TrafficKind::A), (exchange::Half::Response, TrafficKind::B)]
+        {
+            let case = CallCase { kind: exchange::PacketType::Uo0, half, profile: ProfileId::Udp };
+            let theirs = traffic::packets(kind, IpVersion::V4, 1, 2);
             for (number, theirs) in theirs.iter().enumerate() {
                 let (ours, len) = case.packet(number as u16);
                 assert_eq!(len, theirs.octets.len());

@@ -9,14 +9,14 @@ use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, CoDelConfig, Discipline, Jitter, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::Summary;
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::plan::Sample;
 use thinair_simulation::tcp;
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::form::{Figures, Named, Run, Vars, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, Vars, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
@@ -44,7 +44,7 @@ const CROWD_SECONDS: u64 = 300;
 /// Capacity of the link in requests per second: 37 octets at 20 kbit/s.
 const CAPACITY: f64 = 20_000.0 / (37.0 * 8.0);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let samples =
         run.repeat(|cell, seed, number| Ok(Sample::of(&scenario(&cell.vars)?.run(seed, number))))?;
     for (id, of_cell) in samples.iter() {
@@ -62,7 +62,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     bands(run, &samples, figures)?;
     figures.put("crowd/capacity", CAPACITY);
     for vars in run.form.all(&["conclusion"])? {
-        let of = |name| Ok::<_, Error>(figures.value(vars.text(name)?));
+        let of = |name| Ok::<_, PaperError>(figures.value(vars.text(name)?));
         let Some((of, over)) = of("conclusion.of")?.zip(of("conclusion.over")?) else { continue };
         let holds = match vars.opt("conclusion.less") {
             Some(_) => of / over < vars.parse("conclusion.less")?,
@@ -79,7 +79,7 @@ fn mean(samples: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> 
 }
 
 /// Bars of RAW in table 1. Our mean meets one exactly if the paper's figure, within its rounding, is in our interval.
-fn bands(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+fn bands(run: &PaperRun<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), PaperError> {
     for vars in run.form.all(&["access", "loss"])? {
         let cell = vars.expand("{access}/raw/{loss}")?;
         for ((name, of), rounding) in METRICS.into_iter().zip([0.5, 0.5, 0.05]) {
@@ -105,7 +105,7 @@ fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// Flow as in section 2.6, open loop, 9 octets of request, 23 of content; and the other properties of a cell.
-fn scenario(cell: &Vars) -> Result<Scenario, Error> {
+fn scenario(cell: &Vars) -> Result<Scenario, PaperError> {
     let is_wifi = match cell.opt("access") {
         Some(access) => access == "wifi",
         None => cell.has("rtt"),
@@ -122,14 +122,14 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
         model,
         rohc: None,
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         config: config(algorithm(control)?, nstart),
         requests: Requests {
             request: Request::get("/tmp"),
             count: REQUESTS,
             // By then a connection is open, and a download is in progress.
             start: Instant::from_millis(5_000),
-            pace: Pace::Open { interval: INTERVAL },
+            pace: RequestPace::Open { interval: INTERVAL },
         },
         spread: Duration::ZERO,
         content: 23,
@@ -148,10 +148,10 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
     }
     if let Some(tcp) = cell.opt("tcp") {
         let nagle = if tcp == "nagle" { tcp::Nagle::Minshall } else { tcp::Nagle::Off };
-        scenario.transport = Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() });
+        scenario.transport = MessageTransport::Tcp(tcp::TcpConfig { nagle, ..tcp::TcpConfig::default() });
     }
     if cell.has("protection.octets") {
-        scenario.transport = Transport::Udp { protection: cell.parse("protection.octets")? };
+        scenario.transport = MessageTransport::Udp { protection: cell.parse("protection.octets")? };
     }
     if cell.has("clients") {
         // Clients that repeat requests as soon as they are answered, on an uplink with an unlimited queue.
@@ -160,13 +160,13 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
         scenario.clients = cell.parse("clients")?;
         scenario.spread = Duration::from_secs(1);
         scenario.requests.count = usize::MAX;
-        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.requests.pace = RequestPace::Closed { think: Duration::ZERO };
         scenario.end = scenario.requests.start + Duration::from_secs(CROWD_SECONDS);
     }
     if cell.has("rtt") {
         let way = Duration::from_secs(cell.parse("rtt")?) / 2;
         (scenario.model.a_to_b.delay, scenario.model.b_to_a.delay) = (way, way);
-        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.requests.pace = RequestPace::Closed { think: Duration::ZERO };
         scenario.end = Instant::from_millis(100_000_000);
     }
     if let Some(discipline) = cell.opt("discipline") {
@@ -183,10 +183,10 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
 /// GPRS: 4 segments, which match the delay of table 2. WiFi: 20 Mbit/s, and 64 KiB, the largest window without scaling.
 fn beside_download(scenario: &mut Scenario, is_wifi: bool) {
     if !is_wifi {
-        scenario.download = Some(tcp::Config { window: Some(4), ..tcp::Config::default() });
+        scenario.download = Some(tcp::TcpConfig { window: Some(4), ..tcp::TcpConfig::default() });
         return;
     }
-    scenario.download = Some(tcp::Config { receive_buffer: 65_535, ..tcp::Config::default() });
+    scenario.download = Some(tcp::TcpConfig { receive_buffer: 65_535, ..tcp::TcpConfig::default() });
     for direction in [&mut scenario.model.a_to_b, &mut scenario.model.b_to_a] {
         // Order is kept: with delay spikes of single messages thousands of packets would wait for each other.
         direction.jitter.spikes = Probability::NEVER;
@@ -206,11 +206,11 @@ fn beside_full_queue(scenario: &mut Scenario, codel: bool) {
         false => Discipline::DropTail,
     };
     scenario.model.b_to_a.queue = Queue { octets: 20_000, discipline, ..Queue::packets(1_000) };
-    scenario.download = Some(tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() });
+    scenario.download = Some(tcp::TcpConfig { receive_buffer: 1 << 20, ..tcp::TcpConfig::default() });
     scenario.requests.start = Instant::from_millis(30_000);
 }
 
-fn algorithm(name: &str) -> Result<Algorithm, Error> {
+fn algorithm(name: &str) -> Result<Algorithm, PaperError> {
     Ok(match name {
         // The paper's name for it is RAW.
         "raw" => Algorithm::Rfc7252,
@@ -220,7 +220,7 @@ fn algorithm(name: &str) -> Result<Algorithm, Error> {
         "fasor" => Algorithm::Fasor(FasorConfig::default()),
         // With less dither.
         "fasor-quick" => Algorithm::Fasor(FasorConfig::quick()),
-        other => return Err(Error::Form(format!("there is no congestion control {other}"))),
+        other => return Err(PaperError::Form(format!("unknown congestion control {other}"))),
     })
 }
 
@@ -236,7 +236,7 @@ fn config(congestion: Algorithm, nstart: u16) -> Config {
     }
 }
 
-fn added(cell: &Vars) -> Result<LossModel<'static>, Error> {
+fn added(cell: &Vars) -> Result<LossModel<'static>, PaperError> {
     let percent: u32 = if cell.has("loss") { cell.parse("loss")? } else { 0 };
     Ok(match percent {
         0 => LossModel::None,

@@ -4,16 +4,16 @@ mod cell;
 
 use thinair_simulation::Summary;
 
-use cell::Sample;
+use cell::ManySample;
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper = declared!("coap-many", "coap_many", measure, without published);
 
 /// Figures of a run, by their names in ids.
-const FIGURES: [Named<Sample>; 13] = [
+const FIGURES: [Named<ManySample>; 13] = [
     ("delivered", |sample| Some(100.0 * sample.delivered())),
     ("collisions", |sample| Some(100.0 * sample.collisions)),
     ("waited", |sample| Some(1e3 * sample.waited)),
@@ -29,7 +29,7 @@ const FIGURES: [Named<Sample>; 13] = [
     ("feedback", |sample| Some(100.0 * sample.feedback)),
 ];
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let samples = run.repeat(|cell, seed, number| {
         let vars = &cell.vars;

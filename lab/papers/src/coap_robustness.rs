@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use thinair_rohc::Mode;
 
 use condition::impairments;
-use run::{Count, Job, Policy, simulate};
+use run::{CompressorPolicy, FlowJob, PacketOutcomes, simulate};
 
-use crate::form::{Figures, Run, Vars, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, Vars, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
-use crate::sweep::Cell;
-use crate::traffic::{Kind, Version};
+use crate::sweep::SweepCell;
+use crate::traffic::{IpVersion, TrafficKind};
 
 pub(crate) const PAPER: Paper = declared!("coap-robustness", "coap_robustness", measure, without published);
 
@@ -24,15 +24,15 @@ const QUICK: u64 = 50;
 /// Number of packets at the start of a run that are not impaired.
 const SPARED: u64 = 64;
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let packets =
-        |cell: &Vars| Ok::<u64, Error>(cell.parse::<u64>("packets")? / if quick { QUICK } else { 1 });
+        |cell: &Vars| Ok::<u64, PaperError>(cell.parse::<u64>("packets")? / if quick { QUICK } else { 1 });
     let samples = run.repeat(|cell, seed, number| {
         let vars = &cell.vars;
-        simulate(&Job {
-            kind: Kind::by_name(vars.text("kind")?)?,
-            version: Version::by_name(vars.text("version")?)?,
+        simulate(&FlowJob {
+            kind: TrafficKind::by_name(vars.text("kind")?)?,
+            version: IpVersion::by_name(vars.text("version")?)?,
             policy: vars.text("policy")?,
             mode: if vars.text("mode")? == "o" { Mode::Optimistic } else { Mode::Unidirectional },
             impairments: impairments(vars)?,
@@ -43,7 +43,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     })?;
     let mut means = Means::default();
     for cell in run.form.cells(quick)? {
-        let count: Count = samples.of(&cell.id).iter().copied().sum();
+        let count: PacketOutcomes = samples.of(&cell.id).iter().copied().sum();
         of_cell(&cell, packets(&cell.vars)?, &count, figures, &mut means)?;
     }
     for (id, values) in &means.0 {
@@ -63,14 +63,14 @@ impl Means {
 }
 
 fn of_cell(
-    cell: &Cell,
+    cell: &SweepCell,
     packets: u64,
-    count: &Count,
+    count: &PacketOutcomes,
     figures: &mut Figures,
     means: &mut Means,
-) -> Result<(), Error> {
+) -> Result<(), PaperError> {
     let (id, vars, seeds) = (&cell.id, &cell.vars, f64::from(cell.runs));
-    let (mode, policy) = (vars.text("mode")?, Policy::of(vars.text("policy")?));
+    let (mode, policy) = (vars.text("mode")?, CompressorPolicy::of(vars.text("policy")?));
     let loss = match vars.has("rate") {
         true => Some((vars.parse::<u32>("rate")?, vars.parse::<u32>("burst")?)),
         false => None,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh};
 use thinair_simulation::emulator::RohcChannel;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Both ends of a channel for `flows` flows, at least one. Feedback waits up to 10 ms for a packet that it can precede.
 pub(crate) fn channel(
@@ -14,7 +14,7 @@ pub(crate) fn channel(
     mode: Mode,
     refresh: Refresh,
     seed: u64,
-) -> Result<RohcChannel, Error> {
+) -> Result<RohcChannel, PaperError> {
     let (cids, max_cid) = match flows {
         ..=16 => (CidSpace::Small, 15),
         flows => (CidSpace::Large, flows - 1),

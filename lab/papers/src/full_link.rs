@@ -9,13 +9,13 @@ mod real;
 mod tests;
 mod tunnel;
 
-use cell::{Condition, Scenario};
-use flow::{HEADERS, Sample};
+use cell::{Condition, LinkScenario};
+use flow::{GoodputSample, HEADERS};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
-use crate::sweep::{Cell, Samples};
+use crate::sweep::{Samples, SweepCell};
 
 pub(crate) const PAPER: Paper = declared!("full-link", "full_link", measure, without published);
 
@@ -26,10 +26,10 @@ const BELOW_SATURATION: f64 = 0.99;
 /// Minimum share of the ratio that the sizes allow, where the link is saturated.
 const FULL: f64 = 0.9;
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let cells = run.form.cells(run.plan.quick)?;
     let samples = run.repeat(|cell, seed, number| {
-        let (scenario, way) = Scenario::read(&cell.vars)?;
+        let (scenario, way) = LinkScenario::read(&cell.vars)?;
         cell::run(scenario, way, run.plan.quick, (seed, number))
     })?;
     put(&cells, &samples, "", figures)?;
@@ -43,10 +43,13 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
 /// Runs cells with queues of 100 packets, or in a quick run those at 3 Mbit/s with 100 octets, in real time; the inner
 /// error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
-fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>, String>, Error> {
+fn in_real_time(
+    run: &PaperRun<'_>,
+    cells: &[SweepCell],
+) -> Result<Result<Samples<GoodputSample>, String>, PaperError> {
     let plan = run.plan;
     if !plan.real_time {
-        return Ok(Err("a run in real time was not asked for".to_owned()));
+        return Ok(Err("real-time runs were not requested".to_owned()));
     }
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run links and tunnels".to_owned()));
@@ -58,7 +61,7 @@ fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>,
     }
     let mut measured = Vec::new();
     for cell in cells {
-        let (scenario, way) = Scenario::read(&cell.vars)?;
+        let (scenario, way) = LinkScenario::read(&cell.vars)?;
         if scenario.condition == Condition::default()
             && (!plan.quick || (scenario.load, scenario.payload) == (15, 100))
         {
@@ -76,18 +79,26 @@ fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>,
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Run<'_>, _: &[Cell]) -> Result<Result<Samples<Sample>, String>, Error> {
+fn in_real_time(
+    _: &PaperRun<'_>,
+    _: &[SweepCell],
+) -> Result<Result<Samples<GoodputSample>, String>, PaperError> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }
 
 /// Puts the figures of cells with compression, each beside the cell without.
-fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Figures) -> Result<(), Error> {
+fn put(
+    cells: &[SweepCell],
+    samples: &Samples<GoodputSample>,
+    clock: &str,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     for cell in cells.iter().filter(|cell| !cell.id.ends_with("/plain")) {
-        let (scenario, _) = Scenario::read(&cell.vars)?;
+        let (scenario, _) = LinkScenario::read(&cell.vars)?;
         let plain = cell.id.rsplit_once('/').map_or(String::new(), |(of, _)| format!("{of}/plain"));
         let [with, without] = [&cell.id, &plain].map(|id| together(samples.of(id)));
         let Some((with, without)) = with.zip(without) else { continue };
-        let mut row = |name: &str, of: fn(&Sample) -> f64| {
+        let mut row = |name: &str, of: fn(&GoodputSample) -> f64| {
             figures.put(format!("{clock}{}/{name}", cell.id), of(&with)).peer("without", of(&without));
         };
         row("goodput", |sample| sample.goodput);
@@ -108,8 +119,8 @@ fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Fig
 }
 
 /// Minimum ratio of goodput.
-fn bar(scenario: &Scenario, without: &Sample) -> f64 {
-    let Sample { goodput, octets, .. } = *without;
+fn bar(scenario: &LinkScenario, without: &GoodputSample) -> f64 {
+    let GoodputSample { goodput, octets, .. } = *without;
     if scenario.condition == Condition::default() && goodput >= 0.99 * scenario.arriving() {
         return BELOW_SATURATION;
     }
@@ -118,10 +129,10 @@ fn bar(scenario: &Scenario, without: &Sample) -> f64 {
 }
 
 /// Combines the runs of a cell: means, sums of packets, the longest outage. `None` without runs.
-fn together(runs: &[Sample]) -> Option<Sample> {
-    let mean = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-    let sum = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>();
-    (!runs.is_empty()).then(|| Sample {
+fn together(runs: &[GoodputSample]) -> Option<GoodputSample> {
+    let mean = |of: fn(&GoodputSample) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let sum = |of: fn(&GoodputSample) -> f64| runs.iter().map(of).sum::<f64>();
+    (!runs.is_empty()).then(|| GoodputSample {
         goodput: mean(|run| run.goodput),
         delivered: sum(|run| run.delivered),
         wrong: sum(|run| run.wrong),

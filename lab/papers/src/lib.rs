@@ -1,7 +1,7 @@
 //! Published evaluations, repeated: a module each, in the form Claim, Method, Theirs, Ours, Why different.
 //!
 //! This crate has published claims, their measurement with this implementation, and the bars that our figures must
-//! meet. It has no arguments, terminals or exit codes. Its figures depend only on the [`Plan`]: equal plans give equal
+//! meet. It has no arguments, terminals or exit codes. Its figures depend only on the [`RunPlan`]: equal plans give equal
 //! figures on any machine, with any number of threads. Times by the clock of the machine are the exception; bars on
 //! them use only medians of measurements that ran side by side.
 //!
@@ -10,10 +10,10 @@
 //! them: `form.rs`.
 //!
 //! ```
-//! use thinair_papers::{Plan, by_name, outcome};
+//! use thinair_papers::{RunPlan, by_name, outcome};
 //!
 //! let paper = by_name("coap-sizes").ok_or("no such paper")?;
-//! let plan = Plan { quick: true, ..Plan::default() };
+//! let plan = RunPlan { quick: true, ..RunPlan::default() };
 //! let findings = paper.run(&plan, &|_done, _of| ())?;
 //! let outcome = outcome(paper, &findings);
 //! assert_eq!(outcome.schema, "thinair.paper/1");
@@ -45,8 +45,8 @@ mod tssa;
 mod ule_throughput;
 
 pub use page::document;
-pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
-pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
+pub use paper::{About, Findings, Paper, PaperError, ProgressCallback, RunPlan, by_name};
+pub use row::{Bar, FigureRow, PaperOutcome, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
 pub const PAPERS: &[Paper] = &[

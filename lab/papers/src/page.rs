@@ -2,10 +2,10 @@
 
 use thinair_report::{Cell, Document, Section, Tile};
 
-use crate::paper::{Findings, Paper, Plan};
+use crate::paper::{Findings, Paper, RunPlan};
 
 /// Whole evaluation, for the terminal or a page.
-pub fn document(paper: &Paper, plan: &Plan, findings: &Findings) -> Document {
+pub fn document(paper: &Paper, plan: &RunPlan, findings: &Findings) -> Document {
     let about = paper.about();
     let size = if plan.quick { "quick run" } else { "full run" };
     let document = Document::new(about.title)

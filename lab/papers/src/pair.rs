@@ -9,7 +9,7 @@ use thinair_rohc::{
 
 use thinair_rohc::FormatPolicy;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Room for headers that grow: an IR packet is larger than the headers it encodes.
 const MARGIN: usize = 256;
@@ -19,7 +19,7 @@ const MAX_CID: u16 = 15;
 
 /// Configuration of a channel, equal in both directions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct PairSettings {
     pub(crate) profiles: ProfileSet,
     pub(crate) integrity: Integrity,
     pub(crate) format: FormatPolicy,
@@ -29,9 +29,9 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
 }
 
-impl Settings {
+impl PairSettings {
     /// All profiles of RFC 3095 and, if given, a profile for CoAP: defaults, checksums carried.
-    pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, Error> {
+    pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, PaperError> {
         let v1 = ProfileSet::v1();
         Ok(Self {
             profiles: coap.map_or(Ok(v1), |coap| v1.with(coap))?,
@@ -58,7 +58,7 @@ impl Settings {
     }
 
     /// One end of the channel.
-    pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, Error> {
+    pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, PaperError> {
         let channel =
             Channel::new(CidSpace::Small, MAX_CID, self.profiles)?.with_integrity_below(self.integrity);
         let mut compressor = CompressorConfig::new(channel);
@@ -78,14 +78,14 @@ impl Settings {
 
 /// End that sends a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum PairEnd {
     Client,
     Server,
 }
 
 /// Two ends of a link.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub(crate) struct EndPair {
     client: Endpoint<'static>,
     server: Endpoint<'static>,
     sent: Vec<u8>,
@@ -102,8 +102,8 @@ pub(crate) struct Trip {
     pub(crate) feedback: usize,
 }
 
-impl Pair {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+impl EndPair {
+    pub(crate) fn new(settings: &PairSettings) -> Result<Self, PaperError> {
         Ok(Self {
             client: settings.endpoint()?,
             server: settings.endpoint()?,
@@ -113,29 +113,35 @@ impl Pair {
     }
 
     /// Carries a packet to the other end, and its feedback back.
-    pub(crate) fn carry(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
-        self.send(now, from, packet, Fate::Arrives)
+    pub(crate) fn carry(&mut self, now: Instant, from: PairEnd, packet: &[u8]) -> Result<Trip, PaperError> {
+        self.send(now, from, packet, PairFate::Arrives)
     }
 
     /// Compresses a packet that is lost.
-    pub(crate) fn lose(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
-        self.send(now, from, packet, Fate::IsLost)
+    pub(crate) fn lose(&mut self, now: Instant, from: PairEnd, packet: &[u8]) -> Result<Trip, PaperError> {
+        self.send(now, from, packet, PairFate::IsLost)
     }
 
-    fn send(&mut self, now: Instant, from: End, packet: &[u8], fate: Fate) -> Result<Trip, Error> {
+    fn send(
+        &mut self,
+        now: Instant,
+        from: PairEnd,
+        packet: &[u8],
+        fate: PairFate,
+    ) -> Result<Trip, PaperError> {
         let room = 2 * packet.len() + MARGIN;
         if self.sent.len() < room {
             self.sent.resize(room, 0);
             self.back.resize(room, 0);
         }
         let (near, far) = match from {
-            End::Client => (&mut self.client, &mut self.server),
-            End::Server => (&mut self.server, &mut self.client),
+            PairEnd::Client => (&mut self.client, &mut self.server),
+            PairEnd::Server => (&mut self.server, &mut self.client),
         };
         // Feedback never waits here, so none precedes the packet.
         let compressed = near.send(now, packet, &mut self.sent)?;
         let len = compressed.len;
-        if fate == Fate::IsLost {
+        if fate == PairFate::IsLost {
             return Ok(Trip { compressed, is_exact: true, feedback: 0 });
         }
         let received = far.receive(now, &self.sent[..len], &mut self.back);
@@ -151,7 +157,7 @@ impl Pair {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum PairFate {
     Arrives,
     IsLost,
 }

@@ -6,11 +6,11 @@ use thinair_report::Section;
 use thinair_rohc::{ChannelError, CompressError};
 
 use crate::PAPERS;
-use crate::form::{Figures, Form, Published, Run};
-use crate::row::Row;
+use crate::form::{Figures, PaperRun, PlanFile, Published};
+use crate::row::FigureRow;
 
 /// Callback for the progress of a run: completed steps, total steps.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+pub type ProgressCallback<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Published evaluation that can be repeated.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Paper {
     /// Content of `published.csv`, empty if there is none.
     pub(crate) published: &'static str,
     pub(crate) is_real_time: bool,
-    pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
+    pub(crate) measure: fn(&PaperRun<'_>, &mut Figures) -> Result<(), PaperError>,
 }
 
 impl Paper {
@@ -37,22 +37,22 @@ impl Paper {
         self.is_real_time
     }
 
-    /// Performs the measurements. The results depend only on `plan`, without [`Plan::threads`], and on the clock of
+    /// Performs the measurements. The results depend only on `plan`, without [`RunPlan::threads`], and on the clock of
     /// this machine for measured times.
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is rejected.
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
-    pub fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
+    pub fn run(&self, plan: &RunPlan, progress: ProgressCallback<'_>) -> Result<Findings, PaperError> {
         let (form, published) = self.read()?;
         let mut figures = Figures::default();
-        (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
+        (self.measure)(&PaperRun { plan, form: &form, published: &published, progress }, &mut figures)?;
         form.findings(figures, &published)
     }
 
     /// Parses its plan and the published figures.
-    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
-        Ok((Form::read(self.plan)?, Published::read(self.published)?))
+    pub(crate) fn read(&self) -> Result<(PlanFile, Published), PaperError> {
+        Ok((PlanFile::read(self.plan)?, Published::read(self.published)?))
     }
 }
 
@@ -102,7 +102,7 @@ impl About {
 
 /// Options of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// Fewer packets and seeds: seconds instead of minutes.
     pub quick: bool,
     /// Run every cell, including those that the default run skips: minutes more. No effect with `quick`.
@@ -121,7 +121,7 @@ pub struct Plan {
     pub program: Option<PathBuf>,
 }
 
-impl Default for Plan {
+impl Default for RunPlan {
     /// Not quick, seed 1, one thread, no shared captures, nothing in real time.
     fn default() -> Self {
         Self { quick: false, full: false, seed: 1, threads: 1, shared: None, real_time: false, program: None }
@@ -132,7 +132,7 @@ impl Default for Plan {
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// All figures, with unique ids.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// The rows as tables and plots, tables first.
     pub ours: Vec<Section>,
     /// Measurements that were left out, and the reasons.
@@ -141,14 +141,14 @@ pub struct Findings {
 
 impl Findings {
     /// Rows whose bar is not met.
-    pub fn missed(&self) -> impl Iterator<Item = &Row> {
+    pub fn missed(&self) -> impl Iterator<Item = &FigureRow> {
         self.rows.iter().filter(|row| !row.met())
     }
 }
 
 /// Reason that a run has no results.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PaperError {
     /// A capture cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
@@ -166,32 +166,32 @@ pub enum Error {
         source: thinair_capture::Error,
     },
     /// The parameters of a channel contradict each other.
-    #[error("a channel of the evaluation cannot be")]
+    #[error("invalid channel")]
     Channel(#[from] ChannelError),
     /// A compressor rejected a packet.
-    #[error("a packet of the evaluation is refused")]
+    #[error("cannot compress a packet")]
     Compress(#[from] CompressError),
     /// The plan of an evaluation is inconsistent.
-    #[error("the plan of the evaluation: {0}")]
+    #[error("invalid plan of the evaluation: {0}")]
     Form(String),
     /// A run in virtual time has invalid parameters.
-    #[error("a run of the evaluation cannot be")]
-    Broadcast(#[from] thinair_simulation::broadcast::Error),
+    #[error("invalid run")]
+    Broadcast(#[from] thinair_simulation::broadcast::BroadcastError),
     /// A tunnel has an invalid configuration.
-    #[error("a tunnel of the evaluation cannot be: {0}")]
+    #[error("invalid tunnel: {0}")]
     Tunnel(String),
     /// The headers of a stack have no cycle.
-    #[error("headers of the evaluation do not repeat")]
+    #[error("the sizes of the headers have no cycle")]
     HeaderCycle(#[from] thinair_simulation::HeaderCycleError),
     /// The system rejected an operation of a run in real time.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// A file or a program of a run in real time failed.
-    #[error("a run in real time")]
+    #[error("run in real time")]
     Io(#[from] std::io::Error),
     /// A program of a run in real time failed.
-    #[error("a run in real time: {0}")]
+    #[error("run in real time: {0}")]
     RealTime(String),
     /// A signal interrupted the run.
     #[error("interrupted")]

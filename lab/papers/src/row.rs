@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::paper::{Findings, Paper};
 
-/// Version of [`Outcome`] as JSON.
+/// Version of [`PaperOutcome`] as JSON.
 pub const SCHEMA: &str = "thinair.paper/1";
 
 /// Measured figure beside published ones.
@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "thinair.paper/1";
 /// **The bar is met if `ours` is within `bar`; nothing else counts.** Without a bar the row is met; with a bar but
 /// without a measurement it is missed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct FigureRow {
     id: String,
     what: String,
     unit: Cow<'static, str>,
@@ -35,7 +35,7 @@ pub struct Bar {
     pub min: Option<f64>,
 }
 
-impl Row {
+impl FigureRow {
     /// Creates a row with a figure of this run, `None` if it could not be measured, in `unit`; an empty unit is a bare
     /// count.
     pub fn new(
@@ -156,18 +156,18 @@ impl std::fmt::Display for Bar {
 
 /// All results of a run, as JSON.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome<'f> {
+pub struct PaperOutcome<'f> {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// Name of the paper.
     pub paper: &'static str,
     /// All figures.
-    pub rows: &'f [Row],
+    pub rows: &'f [FigureRow],
 }
 
 /// Results of a paper, for serialization.
-pub fn outcome<'f>(paper: &Paper, findings: &'f Findings) -> Outcome<'f> {
-    Outcome { schema: SCHEMA, paper: paper.about().name, rows: &findings.rows }
+pub fn outcome<'f>(paper: &Paper, findings: &'f Findings) -> PaperOutcome<'f> {
+    PaperOutcome { schema: SCHEMA, paper: paper.about().name, rows: &findings.rows }
 }
 
 #[cfg(test)]
@@ -177,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn row(ours: Option<f64>) -> Row {
-        Row::new("a/v4/carried", "GET", "octets", ours)
+    fn row(ours: Option<f64>) -> FigureRow {
+        FigureRow::new("a/v4/carried", "GET", "octets", ours)
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
                 "peers": {"schc": 3.0}, "bar": {"max": 3.0, "min": null}, "met": true,
             })
         );
-        let row = Row::new("x", "", "", None);
+        let row = FigureRow::new("x", "", "", None);
         assert_eq!(
             serde_json::to_value(&row).unwrap(),
             json!({

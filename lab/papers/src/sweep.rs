@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use thinair_simulation::{Step, Summary, work};
+use thinair_simulation::{Summary, WorkProgress, work};
 
 use crate::form::{Figures, Vars};
-use crate::paper::{Error, Plan, Progress};
+use crate::paper::{PaperError, ProgressCallback, RunPlan};
 
 /// Measures each of `jobs` on several threads. Returns the results in the order of the jobs, or the first error in that
 /// order. `cost` weighs jobs for the progress.
 pub(crate) fn sweep<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
-    progress: Progress<'_>,
+    progress: ProgressCallback<'_>,
     cost: impl Fn(&J) -> u64,
-    measure: impl Fn(&J) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
+    measure: impl Fn(&J) -> Result<R, PaperError> + Sync,
+) -> Result<Vec<R>, PaperError> {
     let numbered: Vec<(usize, &J)> = jobs.iter().enumerate().collect();
     let (mut done, all) = (0, jobs.iter().map(&cost).sum());
-    let mut results: Vec<Option<Result<R, Error>>> = jobs.iter().map(|_| None).collect();
+    let mut results: Vec<Option<Result<R, PaperError>>> = jobs.iter().map(|_| None).collect();
     progress(done, all);
     work(
         &numbered,
         threads,
         |&(at, job)| (at, measure(job)),
         |step| {
-            if let Step::Done((at, result)) = step {
+            if let WorkProgress::Done((at, result)) = step {
                 done += jobs.get(at).map_or(0, &cost);
                 progress(done, all);
                 if let Some(place) = results.get_mut(at) {
@@ -40,7 +40,7 @@ pub(crate) fn sweep<J: Sync, R: Send>(
 
 /// Scenario of a plan with repeated runs, each with other random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct SweepCell {
     pub(crate) id: String,
     /// Number of runs.
     pub(crate) runs: u32,
@@ -51,18 +51,18 @@ pub(crate) struct Cell {
 
 /// Performs all runs of each of `cells`. `run` must be deterministic in cell, seed and number.
 pub(crate) fn repeat<S: Send>(
-    cells: &[Cell],
-    plan: &Plan,
-    progress: Progress<'_>,
-    run: impl Fn(&Cell, u64, u32) -> Result<S, Error> + Sync,
-) -> Result<Samples<S>, Error> {
-    let jobs: Vec<(&Cell, u32)> =
+    cells: &[SweepCell],
+    plan: &RunPlan,
+    progress: ProgressCallback<'_>,
+    run: impl Fn(&SweepCell, u64, u32) -> Result<S, PaperError> + Sync,
+) -> Result<Samples<S>, PaperError> {
+    let jobs: Vec<(&SweepCell, u32)> =
         cells.iter().flat_map(|cell| (0..cell.runs).map(move |run| (cell, run))).collect();
-    let cost = |(cell, _): &(&Cell, u32)| cell.cost;
+    let cost = |(cell, _): &(&SweepCell, u32)| cell.cost;
     let mut results =
         sweep(&jobs, plan.threads, progress, cost, |(cell, number)| run(cell, plan.seed, *number))?
             .into_iter();
-    let of_cell = |cell: &Cell| (cell.id.clone(), results.by_ref().take(cell.runs as usize).collect());
+    let of_cell = |cell: &SweepCell| (cell.id.clone(), results.by_ref().take(cell.runs as usize).collect());
     Ok(Samples::new(cells.iter().map(of_cell)))
 }
 
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn runs_come_by_cell() {
-        let plan = Plan { threads: 2, seed: 7, ..Plan::default() };
-        let cells = [("a", 2), ("b", 0), ("c", 3)].map(|(id, runs)| Cell {
+        let plan = RunPlan { threads: 2, seed: 7, ..RunPlan::default() };
+        let cells = [("a", 2), ("b", 0), ("c", 3)].map(|(id, runs)| SweepCell {
             id: id.to_owned(),
             runs,
             cost: 1,

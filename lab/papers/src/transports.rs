@@ -20,10 +20,10 @@ mod virtual_time;
 
 use thinair_analyze::exchange::Exchange;
 
-use cell::{Cell, FULL, Link, Options, QUICK, Scale, USUAL, sites};
+use cell::{FULL, KernelOptions, QUICK, TransportCell, TransportLink, TransportScale, USUAL, sites};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper, Plan, Progress};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError, ProgressCallback, RunPlan};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper =
@@ -31,7 +31,7 @@ pub(crate) const PAPER: Paper =
 
 /// Load that a client process put on the link.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct ExchangeSample {
     exchange: Exchange,
     /// Maximum lateness of a packet, in nanoseconds.
     late_ns: u64,
@@ -46,9 +46,9 @@ struct Sample {
 /// Measurements of a cell.
 #[derive(Clone, Debug)]
 struct Served {
-    cell: Cell,
+    cell: TransportCell,
     /// Samples that count.
-    samples: Vec<Sample>,
+    samples: Vec<ExchangeSample>,
     /// Number of late samples, which are not counted.
     repeated: usize,
 }
@@ -106,7 +106,7 @@ impl Served {
     }
 
     /// Range of a figure of the link over the runs that finished.
-    fn of_link(&self, of: fn(&Sample) -> u64) -> Option<Range> {
+    fn of_link(&self, of: fn(&ExchangeSample) -> u64) -> Option<Range> {
         let finished = self.samples.iter().filter(|sample| self.time_of(&sample.exchange).is_some());
         Range::of(finished.map(|sample| of(sample) as f64).collect())
     }
@@ -118,10 +118,10 @@ impl Served {
 
 /// All measurements.
 #[derive(Clone, Debug, Default)]
-struct Measured {
+struct TransportMeasurements {
     served: Vec<Served>,
     /// Services over a link with ROHC.
-    compressed: Vec<rohc::Compressed>,
+    compressed: Vec<rohc::CompressedService>,
     /// Several objects on one connection.
     kept: Vec<kept::KeptReal>,
     /// Steal time: share of the machine's time that its host gave to others.
@@ -129,7 +129,7 @@ struct Measured {
     left_out: Vec<String>,
 }
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     let scale = match (plan.quick, plan.full) {
         (true, _) => QUICK,
@@ -152,9 +152,14 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     kept::measure(plan, figures)
 }
 
-impl Measured {
+impl TransportMeasurements {
     /// Puts all figures.
-    fn put(&self, run: &Run<'_>, scale: Scale, figures: &mut Figures) -> Result<(), Error> {
+    fn put(
+        &self,
+        run: &PaperRun<'_>,
+        scale: TransportScale,
+        figures: &mut Figures,
+    ) -> Result<(), PaperError> {
         self.served.iter().for_each(|served| served.put(figures));
         for cell in http3::impossible() {
             for figure in ["packets", "octets", "odt"] {
@@ -186,7 +191,7 @@ impl Measured {
         for (name, count) in counts {
             figures.put(format!("settings/{name}"), count);
         }
-        for options in Options::ALL {
+        for options in KernelOptions::ALL {
             for (at, (name, value)) in options.sysctls().into_iter().enumerate() {
                 figures.put_text(format!("sysctl/{at}/name"), name);
                 figures.put_text(format!("sysctl/{at}/{}", options.name()), value);
@@ -241,7 +246,7 @@ impl Served {
         if unfinished > 0 {
             figures.put(cell.id("unfinished"), unfinished as f64);
         }
-        if cell.link == Link::Slow && cell.service.is_steady() {
+        if cell.link == TransportLink::Slow && cell.service.is_steady() {
             let spread = |range: Option<Range>| range.map(|range| range.max - range.min);
             let both = spread(packets).zip(spread(octets)).map(|(packets, octets)| packets + octets);
             figures.put(cell.id("spread"), both).bar = Some(Bar { max: Some(0.0), min: None });
@@ -252,12 +257,12 @@ impl Served {
 /// Measures all sites; the inner error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(
-    plan: &Plan,
-    scale: Scale,
-    progress: Progress<'_>,
-) -> Result<Result<Measured, String>, Error> {
+    plan: &RunPlan,
+    scale: TransportScale,
+    progress: ProgressCallback<'_>,
+) -> Result<Result<TransportMeasurements, String>, PaperError> {
     if !plan.real_time {
-        return Ok(Err("a run in real time was not asked for".to_owned()));
+        return Ok(Err("real-time runs were not requested".to_owned()));
     }
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run links".to_owned()));
@@ -270,12 +275,12 @@ fn in_real_time(
     let missing = site::services_missing(program);
     let left_out =
         missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.name())).collect();
-    let sites: Vec<Vec<Cell>> = sites(scale)
+    let sites: Vec<Vec<TransportCell>> = sites(scale)
         .into_iter()
         .map(|cells| cells.into_iter().filter(|cell| !missing.contains_key(&cell.service)).collect())
         .collect();
     let begin = thinair_os::clock::ProcessorTime::until_now();
-    let cost = |cells: &Vec<Cell>| (cells.len() * scale.runs) as u64;
+    let cost = |cells: &Vec<TransportCell>| (cells.len() * scale.runs) as u64;
     let served = crate::sweep::sweep(&sites, plan.threads, progress, cost, |cells| {
         site::run(cells, scale.runs, program, &interrupt)
     })?;
@@ -286,10 +291,14 @@ fn in_real_time(
         _ => 0.0,
     };
     let served = served.into_iter().flatten().collect();
-    Ok(Ok(Measured { served, compressed, kept, stolen, left_out }))
+    Ok(Ok(TransportMeasurements { served, compressed, kept, stolen, left_out }))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(
+    _: &RunPlan,
+    _: TransportScale,
+    _: ProgressCallback<'_>,
+) -> Result<Result<TransportMeasurements, String>, PaperError> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }

@@ -5,10 +5,10 @@ mod model;
 
 use thinair_simulation::Summary;
 
-use cell::{Sample, Setting};
+use cell::{Setting, TransferSample};
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
@@ -18,7 +18,7 @@ pub(crate) const PAPER: Paper = declared!("tssa", "tssa", measure);
 const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
 
 /// Figures of a run, by their names in ids.
-const FIGURES: [Named<Sample, f64>; 7] = [
+const FIGURES: [Named<TransferSample, f64>; 7] = [
     ("energy", |sample| sample.energy),
     ("duration", |sample| sample.duration),
     ("size", |sample| sample.mean_size),
@@ -28,7 +28,7 @@ const FIGURES: [Named<Sample, f64>; 7] = [
     ("frames", |sample| sample.frames),
 ];
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let samples = run.repeat(|cell, seed, number| cell::run(&cell.vars, quick, seed, number))?;
     let cells = run.form.cells(quick)?;
@@ -71,7 +71,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
 }
 
 /// Puts the means of a cell, if all its runs have finished.
-fn put(id: &str, samples: &[Sample], figures: &mut Figures) {
+fn put(id: &str, samples: &[TransferSample], figures: &mut Figures) {
     let is_finished = samples.iter().all(|sample| sample.is_complete);
     for (name, of) in FIGURES {
         let values: Vec<f64> = samples.iter().filter(|_| is_finished).map(of).collect();
@@ -85,7 +85,7 @@ fn put(id: &str, samples: &[Sample], figures: &mut Figures) {
 }
 
 /// Checks that must succeed before other figures count: octets against the analysis, frames against ns-3.
-fn checks(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn checks(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let around = |figure: f64, share: f64| {
         Some(Bar { min: Some(figure * (1.0 - share)), max: Some(figure * (1.0 + share)) })
     };
@@ -184,7 +184,7 @@ fn longer_than_dmss(at: &str, control: &str, figures: &mut Figures) {
 
 /// Puts the first time at which a fixed transfer of the current size would cost at most 10 % more than the best one:
 /// mean of the runs with a trace of sizes.
-fn convergence(at: &str, samples: &Samples<Sample>, figures: &mut Figures) {
+fn convergence(at: &str, samples: &Samples<TransferSample>, figures: &mut Figures) {
     let Some((_, least)) = best(at, figures) else { return };
     for control in ["tssa", "adaptive"] {
         let is_near = |size: u16| cost(at, size, figures).is_some_and(|cost| cost <= 1.1 * least);
@@ -215,7 +215,11 @@ fn cost(at: &str, size: u16, figures: &Figures) -> Option<f64> {
 }
 
 /// Puts the collisions at each node, by run, at the lowest rate.
-fn collisions(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+fn collisions(
+    run: &PaperRun<'_>,
+    samples: &Samples<TransferSample>,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     let least = if run.plan.quick { "1e-4" } else { "1e-5" };
     figures.put_text("collisions/rate", least);
     for (setting, mss) in

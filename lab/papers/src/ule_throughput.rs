@@ -11,16 +11,16 @@ use thinair_simulation::{ProtocolStack, header_cycle};
 
 use model::HeaderSizes;
 use put::Put;
-use real::Measured;
-use simulate::{FULL, Found, Job, QUICK, SCHEDULE, Scale};
+use real::RealMeasurement;
+use simulate::{FULL, QUICK, RunDurations, RunFigures, SCHEDULE, SimulationJob};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::sweep::sweep;
 
 pub(crate) const PAPER: Paper = declared!("ule-throughput", "ule_throughput", measure);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     measure_jobs(run, if run.plan.quick { QUICK } else { FULL }, simulate::jobs(), figures)
 }
 
@@ -33,21 +33,26 @@ struct Results {
     others: Vec<(ProtocolStack, HeaderSizes)>,
     /// Headers of the paper's stack in steady state.
     settled: HeaderSizes,
-    runs: Vec<(Job, Found)>,
+    runs: Vec<(SimulationJob, RunFigures)>,
     /// Duration of the sweep's runs.
-    scale: Scale,
-    real: Vec<Measured>,
+    scale: RunDurations,
+    real: Vec<RealMeasurement>,
 }
 
 impl Results {
-    fn of(&self, job: Job) -> Option<&Found> {
+    fn of(&self, job: SimulationJob) -> Option<&RunFigures> {
         self.runs.iter().find(|(other, _)| *other == job).map(|(_, found)| found)
     }
 }
 
-fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figures) -> Result<(), Error> {
+fn measure_jobs(
+    run: &PaperRun<'_>,
+    scale: RunDurations,
+    jobs: Vec<SimulationJob>,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     let plan = run.plan;
-    let sizes = |stack: ProtocolStack, refresh: Refresh| -> Result<HeaderSizes, Error> {
+    let sizes = |stack: ProtocolStack, refresh: Refresh| -> Result<HeaderSizes, PaperError> {
         Ok(HeaderSizes::new(stack, header_cycle(stack, refresh)?))
     };
     let found =

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use thinair_papers::{PAPERS, Paper, Plan, document, outcome};
+use thinair_papers::{PAPERS, Paper, RunPlan, document, outcome};
 
 const RECORD: &str = include_str!("quick.txt");
 
@@ -13,7 +13,7 @@ const RECORD: &str = include_str!("quick.txt");
 /// machine are excluded; others are rounded to nine digits, so that differences between libraries for powers do not
 /// matter.
 fn recorded(paper: &Paper) -> String {
-    let plan = Plan { quick: true, threads: 2, ..Plan::default() };
+    let plan = RunPlan { quick: true, threads: 2, ..RunPlan::default() };
     let findings = paper.run(&plan, &|_, _| ()).expect("it runs");
     let page = document(paper, &plan, &findings).to_html();
     assert!(!page.contains("$("), "{} shows what is no figure", paper.about().name);

@@ -1,4 +1,4 @@
-//! Lean HTTP on sockets: a folder that is [served](Server), and one object that is [fetched](fetch).
+//! Lean HTTP on sockets: a folder that is [served](HttpServer), and one object that is [fetched](fetch).
 //!
 //! It uses the system's TCP, with the options of [`thinair_os::tcp::fast_open`]: the request is sent in the SYN, and
 //! the last octets of the response and the FIN are one segment.

@@ -1,4 +1,4 @@
-//! HTTP/3 (RFC 9114) over QUIC (RFC 9000): one object that is [fetched](fetch), and a folder that is [served](Server).
+//! HTTP/3 (RFC 9114) over QUIC (RFC 9000): one object that is [fetched](fetch), and a folder that is [served](Http3Server).
 //!
 //! Protocol and TLS are those of quinn, rustls and h3, without the parts that a constrained link does not need: no
 //! probes for a larger MTU, no grease, one ticket. As in [`crate::http`], messages have only the required headers. The

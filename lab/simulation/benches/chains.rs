@@ -16,9 +16,10 @@ use thinair_rohc::{
     Channel, ChannelError, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet,
 };
 use thinair_segment::Fixed;
-use thinair_simulation::Streams;
+use thinair_simulation::RandomStreams;
 use thinair_simulation::csma::{
-    BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
+    BitErrorRate, CsmaConfig, CsmaFraming, Forwarding, FrameCompression, MacConfig, Running, Topology,
+    Transfer,
 };
 use thinair_wire::time::Instant;
 
@@ -46,9 +47,9 @@ const ROUNDS: u32 = 5;
 /// Number of chains of six nodes: 100,002 nodes.
 const CHAINS: u32 = 16_667;
 
-fn transfer(framing: Framing) -> Transfer {
+fn transfer(framing: CsmaFraming) -> Transfer {
     Transfer {
-        network: Config {
+        network: CsmaConfig {
             topology: Topology::Chain { hops: 5 },
             mac: MacConfig { sense_range: 1, ..MacConfig::default() },
             framing,
@@ -84,10 +85,10 @@ fn memory(key: &str) -> u64 {
 
 fn main() -> Result<(), ChannelError> {
     let framings = [
-        ("numbers", Framing::PAPER, 50.0),
-        ("octets, IPv6", Framing::Rfc4944(Compression::None), 20.0),
-        ("octets, LOWPAN_IPHC", Framing::Rfc4944(Compression::Iphc), 20.0),
-        ("octets, ROHC", Framing::Rfc4944(Compression::Rohc(rohc()?)), 20.0),
+        ("numbers", CsmaFraming::PAPER, 50.0),
+        ("octets, IPv6", CsmaFraming::Rfc4944(FrameCompression::None), 20.0),
+        ("octets, LOWPAN_IPHC", CsmaFraming::Rfc4944(FrameCompression::Iphc), 20.0),
+        ("octets, ROHC", CsmaFraming::Rfc4944(FrameCompression::Rohc(rohc()?)), 20.0),
     ];
     let program = ns3();
     if program.is_none() {
@@ -136,9 +137,9 @@ fn ns3() -> Option<&'static str> {
 /// CPU time of the program in seconds.
 fn worked(program: &str) -> Option<f64> {
     let output = Command::new(program).output().ok().filter(|output| output.status.success())?;
-    let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    println!("ns-3: {told}");
-    told.rsplit(' ').next()?.parse().ok()
+    let output_text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    println!("ns-3: {output_text}");
+    output_text.rsplit(' ').next()?.parse().ok()
 }
 
 /// Fastest of some runs.
@@ -152,7 +153,7 @@ struct Best {
 fn fastest(plan: &Transfer, round: u32, best: &mut Option<Best>) {
     for run in 0..8 {
         let began = Wall::now();
-        let outcome = plan.run(&mut Fixed::new(512), Streams::new(1), 8 * round + run);
+        let outcome = plan.run(&mut Fixed::new(512), RandomStreams::new(1), 8 * round + run);
         let seconds = began.elapsed().as_secs_f64();
         let all = outcome.all();
         if best.is_none_or(|best| seconds < best.seconds) {
@@ -164,7 +165,7 @@ fn fastest(plan: &Transfer, round: u32, best: &mut Option<Best>) {
 fn memory_of(name: &str, plan: &Transfer) {
     let before = memory("VmRSS");
     let mut chains: Vec<_> =
-        (0..CHAINS).map(|run| (Running::new(plan, Streams::new(1), run), Fixed::new(512))).collect();
+        (0..CHAINS).map(|run| (Running::new(plan, RandomStreams::new(1), run), Fixed::new(512))).collect();
     let began = Wall::now();
     for second in 1..=10 {
         let end = Instant::ZERO + Duration::from_secs(second);

@@ -13,7 +13,7 @@ use thinair_coap::congestion::{Algorithm, Transmission};
 use thinair_coap::{Config, Request, Timing};
 use thinair_link::preset::GPRS;
 use thinair_os::clock;
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_wire::time::Instant;
 
 fn scenario() -> Scenario {
@@ -21,7 +21,7 @@ fn scenario() -> Scenario {
         model: GPRS.model,
         rohc: None,
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         config: Config {
             timing: Timing {
                 congestion: Algorithm::Rfc7252,
@@ -34,7 +34,7 @@ fn scenario() -> Scenario {
             request: Request::get("/tmp"),
             count: 100,
             start: Instant::from_millis(5_000),
-            pace: Pace::Open { interval: Duration::from_micros(100_700) },
+            pace: RequestPace::Open { interval: Duration::from_micros(100_700) },
         },
         spread: Duration::ZERO,
         content: 23,

@@ -16,17 +16,19 @@ mod linux {
     use thinair_os::signals::{Ask, ask};
     use thinair_os::{EventLoop, Waker};
     use thinair_rohc::ProfileSet;
-    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
+    use thinair_simulation::load::{
+        HERE, INTERFACE, LoadEnd, LoadError, LoadHosts, LoadOutcome, LoadPlan, THERE, forward,
+    };
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
     use thinair_tunnel::seal::Keys;
     use thinair_tunnel::site_config::SiteConfig;
     use thinair_tunnel::status::socket;
 
-    const LOAD: Load = Load { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
+    const LOAD: LoadPlan = LoadPlan { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
 
     /// Row: its name, and its measurement, which creates and removes its own hosts.
-    type Row = (&'static str, fn() -> Result<Outcome, LoadError>);
+    type Row = (&'static str, fn() -> Result<LoadOutcome, LoadError>);
 
     const ROWS: &[Row] = &[
         ("plain forwarder", plain_forwarder),
@@ -39,8 +41,8 @@ mod linux {
     /// First argument that makes this program an end of a tunnel.
     const END: &str = "end-of-a-tunnel";
 
-    fn plain_forwarder() -> Result<Outcome, LoadError> {
-        let hosts = Hosts::create()?;
+    fn plain_forwarder() -> Result<LoadOutcome, LoadError> {
+        let hosts = LoadHosts::create()?;
         let [a, b] = hosts.tuns()?;
         hosts.measure(&LOAD, |stop| {
             forward([&a, &b], stop).map(|end| vec![end]).map_err(|why| why.to_string())
@@ -48,8 +50,8 @@ mod linux {
     }
 
     /// Two ends of a tunnel, each in a process of this program.
-    fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<Outcome, LoadError> {
-        let hosts = Hosts::create()?;
+    fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<LoadOutcome, LoadError> {
+        let hosts = LoadHosts::create()?;
         let folder = std::env::temp_dir().join(format!("thinair-throughput-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let key = folder.join("key");
@@ -75,7 +77,7 @@ mod linux {
     }
 
     /// Waits for the stop signal, and returns the counters of both ends.
-    fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<End>, String> {
+    fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<LoadEnd>, String> {
         let mut events = EventLoop::new(Duration::ZERO).map_err(|why| why.to_string())?;
         events.add(stop, 0).map_err(|why| why.to_string())?;
         events.wait(None, &mut Vec::new()).map_err(|why| why.to_string())?;
@@ -83,7 +85,7 @@ mod linux {
             .into_iter()
             .map(|end| {
                 let status = socket::ask(&status_socket(folder, end)).map_err(|why| why.to_string())?;
-                Ok(End {
+                Ok(LoadEnd {
                     name: end.to_owned(),
                     packets: status.totals.sent.packets + status.totals.received.packets,
                     processor: Duration::from_secs_f64(status.cpu_seconds),

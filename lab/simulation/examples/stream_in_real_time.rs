@@ -6,7 +6,7 @@
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use thinair_rohc::Refresh;
-    use thinair_simulation::broadcast::real_time::{Plan, run};
+    use thinair_simulation::broadcast::real_time::{RealTimePlan, run};
     use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
     const BITRATE: u64 = 3_507_000;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let compressed = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
         let ways = [("48", None, plain.as_slice()), ("3", Some(cycle), compressed.as_slice())];
         for (name, refresh, headers) in ways {
-            let plan = Plan { bitrate: BITRATE, refresh, payload, offered: BITRATE, seconds };
+            let plan = RealTimePlan { bitrate: BITRATE, refresh, payload, offered: BITRATE, seconds };
             let outcome = run(&plan)?;
             let flow = PacketFlow { payload: payload.into(), headers };
             let exact = cost(Encapsulation::ULE, Filling::Packing, flow).throughput(BITRATE);

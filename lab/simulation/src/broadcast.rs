@@ -23,7 +23,7 @@ const SECOND: u128 = 1_000_000_000;
 
 /// Reason that a run has no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BroadcastError {
     /// The parameters of a channel are invalid.
     #[error(transparent)]
     Channel(#[from] ChannelError),
@@ -31,14 +31,14 @@ pub enum Error {
     #[error(transparent)]
     Compress(#[from] CompressError),
     /// An encapsulator rejected a PDU.
-    #[error("an encapsulator refused a packet: {0}")]
+    #[error("cannot encapsulate a packet: {0}")]
     Push(PushError),
     /// The plan is not possible.
     #[error("{0}")]
     Unfit(&'static str),
 }
 
-impl From<PushError> for Error {
+impl From<PushError> for BroadcastError {
     fn from(error: PushError) -> Self {
         Self::Push(error)
     }
@@ -60,7 +60,7 @@ pub enum Filling {
 
 /// Carrier of a sender, and its packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carrier {
+pub struct StreamCarrier {
     /// Rate of whole TS packets including null packets, in bit/s; at least 1.
     pub bitrate: u64,
     /// Time from the end of a TS packet at the sender to its end at the receiver.
@@ -71,7 +71,7 @@ pub struct Carrier {
     pub concat: usize,
 }
 
-impl Carrier {
+impl StreamCarrier {
     /// Time at which TS packet `slot` begins.
     fn slot(&self, slot: u64) -> Instant {
         let nanos = u128::from(slot) * TS_BITS * SECOND / u128::from(self.bitrate.max(1));
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn slots_do_not_drift() {
         let carrier =
-            Carrier { bitrate: 3_507_000, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
+            StreamCarrier { bitrate: 3_507_000, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
         assert_eq!(carrier.slot(3_507_000), Instant::from_millis(1_504_000));
         assert_eq!(carrier.slot(1).as_nanos(), 428_856);
     }

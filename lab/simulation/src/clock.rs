@@ -4,9 +4,9 @@ use thinair_wire::time::Instant;
 
 /// Virtual clock. It starts at [`Instant::ZERO`] and never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock(Instant);
+pub struct VirtualClock(Instant);
 
-impl Clock {
+impl VirtualClock {
     /// Creates a clock at the origin.
     pub const fn new() -> Self {
         Self(Instant::ZERO)
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn time_never_goes_back() {
-        let mut clock = Clock::new();
+        let mut clock = VirtualClock::new();
         clock.advance_to(Instant::from_millis(5));
         clock.advance_to(Instant::from_millis(3));
         assert_eq!(clock.now(), Instant::from_millis(5));

@@ -2,13 +2,13 @@
 //! the costs of packets over them.
 //!
 //! This module implements unslotted CSMA-CA (IEEE 802.15.4-2006, section 7.5.1.4), the range of nodes ([`Topology`]),
-//! fragmentation into frames ([`Framing`]) and reassembly on the way or at the end ([`Forwarding`]), damage by a bit
-//! error rate that may change ([`BitErrorRate`]), and counters of each node's activity ([`Counters`]). [`Network`]
-//! moves packets of any kind ([`Packet`]); a [`Transfer`] sends a file by TCP, with segment sizes of a
+//! fragmentation into frames ([`CsmaFraming`]) and reassembly on the way or at the end ([`Forwarding`]), damage by a bit
+//! error rate that may change ([`BitErrorRate`]), and counters of each node's activity ([`NodeCounters`]). [`CsmaNetwork`]
+//! moves packets of any kind ([`CsmaPacket`]); a [`Transfer`] sends a file by TCP, with segment sizes of a
 //! [`SegmentSizer`](thinair_segment::SegmentSizer). It has no routing protocols, and nothing of a particular paper.
 //!
 //! A frame is represented by numbers (packet, part, length), or by its octets, which the code of a real node
-//! compresses, fragments and parses ([`Framing::Rfc4944`]). **Frames that overlap at a receiver are all lost** (no
+//! compresses, fragments and parses ([`CsmaFraming::Rfc4944`]). **Frames that overlap at a receiver are all lost** (no
 //! capture), a radio either sends or receives, and distances are whole hops.
 
 mod air;
@@ -30,12 +30,12 @@ mod tunnel;
 use core::time::Duration;
 
 pub use bit_errors::BitErrorRate;
-pub use counters::{Counters, Total};
-pub use framing::{Compression, Framing, Plain};
-pub use network::{Arrival, Network};
-pub use packet::{Packet, address};
+pub use counters::{NodeCounters, Total};
+pub use framing::{CsmaFraming, FrameCompression, Plain};
+pub use network::{CsmaNetwork, PacketArrival};
+pub use packet::{CsmaPacket, address};
 pub use topology::Topology;
-pub use transfer::{Outcome, Point, Running, Transfer};
+pub use transfer::{Point, Running, Transfer, TransferOutcome};
 
 /// MAC parameters. Names and values are those of IEEE 802.15.4-2006 at 2.4 GHz, where a symbol takes 16 us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,13 +109,13 @@ pub enum Forwarding {
 
 /// Configuration of a network without its traffic.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct CsmaConfig {
     /// Positions of the nodes.
     pub topology: Topology,
     /// Channel access.
     pub mac: MacConfig,
     /// Fragmentation of packets.
-    pub framing: Framing,
+    pub framing: CsmaFraming,
     /// Place of reassembly.
     pub forwarding: Forwarding,
     /// Bit errors.

@@ -34,7 +34,7 @@ pub struct Exchanges {
 
 /// Result, and the packets that the link has carried from A and from B.
 #[derive(Debug)]
-pub struct Seen<T> {
+pub struct KernelResult<T> {
     /// Result.
     pub what: T,
     /// Totals of the link from A and from B.
@@ -51,7 +51,7 @@ pub fn exchanges(
     model: &LinkModel<'static>,
     seed: u64,
     plan: Exchanges,
-) -> Result<Seen<Vec<Duration>>, EmulatorError> {
+) -> Result<KernelResult<Vec<Duration>>, EmulatorError> {
     over(model, seed, |ends| {
         let (client, mut server) = connect(ends)?;
         thread::scope(|scope| {
@@ -97,7 +97,7 @@ pub fn download(
     model: &LinkModel<'static>,
     seed: u64,
     octets: usize,
-) -> Result<Seen<Duration>, EmulatorError> {
+) -> Result<KernelResult<Duration>, EmulatorError> {
     over(model, seed, |ends| {
         let start = Instant::now();
         let (mut client, mut server) = connect(ends)?;
@@ -138,7 +138,7 @@ fn over<T: Send>(
     model: &LinkModel<'static>,
     seed: u64,
     work: impl FnOnce(&LinkEnds) -> io::Result<T> + Send,
-) -> Result<Seen<T>, EmulatorError> {
+) -> Result<KernelResult<T>, EmulatorError> {
     let failed = |why: io::Error| EmulatorError::Os(thinair_os::Error::new("talk over the link", why));
     let ends = LinkEnds::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
     let mut engine = Engine::new(model, seed, None);
@@ -155,6 +155,10 @@ fn over<T: Send>(
         let report = run(&mut engine, &ends, Some(&mut command), true, &mut |_, _| Ok(()))?;
         let what =
             worker.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))).map_err(failed)?;
-        Ok(Seen { what, totals: Side::ALL.map(|side| engine.totals(side)), lateness: report.lateness })
+        Ok(KernelResult {
+            what,
+            totals: Side::ALL.map(|side| engine.totals(side)),
+            lateness: report.lateness,
+        })
     })
 }

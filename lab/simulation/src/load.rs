@@ -35,14 +35,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Two hosts, removed on drop.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct LoadHosts {
     here: Namespace,
     there: Namespace,
 }
 
 /// Parameters of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct LoadPlan {
     /// Payload of a UDP datagram, in octets: at least 8.
     pub payload: usize,
     /// Datagrams per second; `None`: as fast as a thread can send.
@@ -55,7 +55,7 @@ pub struct Load {
 
 /// Results of a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// Datagrams sent per second.
     pub sent: f64,
     /// Packets per second that left the far device.
@@ -65,12 +65,12 @@ pub struct Outcome {
     /// Echo requests that were not answered.
     pub unanswered: usize,
     /// Threads or processes that connected the hosts.
-    pub ends: Vec<End>,
+    pub ends: Vec<LoadEnd>,
 }
 
 /// Thread or process that carries packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct LoadEnd {
     /// Name.
     pub name: String,
     /// Packets that it carried, in both directions.
@@ -89,28 +89,28 @@ pub enum LoadError {
     #[error("cannot send or receive packets")]
     Io(#[from] io::Error),
     /// The connection of the hosts failed.
-    #[error("what joins the hosts: {0}")]
+    #[error("the connection of the hosts failed: {0}")]
     Ends(String),
     /// No echo request was answered.
-    #[error("the hosts were not joined within {} s", PATIENCE.as_secs())]
+    #[error("no packet passed between the hosts within {} s", PATIENCE.as_secs())]
     NotJoined,
 }
 
-impl Outcome {
+impl LoadOutcome {
     /// Median round trip; `None` if no request was answered.
     pub fn median(&self) -> Option<Duration> {
         self.round_trips.get(self.round_trips.len() / 2).copied()
     }
 }
 
-impl End {
+impl LoadEnd {
     /// CPU time per packet, in microseconds.
     pub fn cost(&self) -> f64 {
         self.processor.as_secs_f64() * 1e6 / self.packets.max(1) as f64
     }
 }
 
-impl Hosts {
+impl LoadHosts {
     /// Creates two hosts without a connection.
     ///
     /// # Errors
@@ -166,9 +166,9 @@ impl Hosts {
     /// The connection fails, ends too early, or delivers nothing.
     pub fn measure(
         &self,
-        load: &Load,
-        join: impl FnOnce(&Waker) -> Result<Vec<End>, String> + Send,
-    ) -> Result<Outcome, LoadError> {
+        load: &LoadPlan,
+        join: impl FnOnce(&Waker) -> Result<Vec<LoadEnd>, String> + Send,
+    ) -> Result<LoadOutcome, LoadError> {
         let stop = Waker::new()?;
         std::thread::scope(|scope| {
             let joining = scope.spawn(|| join(&stop));
@@ -176,11 +176,11 @@ impl Hosts {
             stop.ring();
             let ends = joining.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let ends = ends.map_err(LoadError::Ends)?;
-            Ok(Outcome { ends, ..measured? })
+            Ok(LoadOutcome { ends, ..measured? })
         })
     }
 
-    fn pings_and_load(&self, load: &Load, is_over: impl Fn() -> bool) -> Result<Outcome, LoadError> {
+    fn pings_and_load(&self, load: &LoadPlan, is_over: impl Fn() -> bool) -> Result<LoadOutcome, LoadError> {
         let mut ping = self.wait_until_joined(is_over)?;
         let mut round_trips = Vec::with_capacity(load.pings);
         for _ in 0..load.pings {
@@ -191,7 +191,7 @@ impl Hosts {
         round_trips.sort_unstable();
         let unanswered = load.pings - round_trips.len();
         let (sent, delivered) = self.load(load)?;
-        Ok(Outcome { sent, delivered, round_trips, unanswered, ends: Vec::new() })
+        Ok(LoadOutcome { sent, delivered, round_trips, unanswered, ends: Vec::new() })
     }
 
     /// Waits until the device exists and a request is answered.
@@ -210,7 +210,7 @@ impl Hosts {
     }
 
     /// Returns datagrams sent and packets delivered per second.
-    fn load(&self, load: &Load) -> Result<(f64, f64), LoadError> {
+    fn load(&self, load: &LoadPlan) -> Result<(f64, f64), LoadError> {
         // A socket must listen, or each datagram would be answered by an error. It is not read: deliveries are counted
         // at the device, which leaves CPU time to the measured code.
         let _listener = self.there.within(|| UdpSocket::bind((THERE, PORT)))??;
@@ -239,7 +239,7 @@ impl Hosts {
 }
 
 /// Sends numbered datagrams until it is stopped.
-fn generate(socket: &UdpSocket, load: &Load, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
+fn generate(socket: &UdpSocket, load: &LoadPlan, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
     let mut payloads = vec![vec![0; load.payload.max(8)]; udp::MOST];
     let begin = clock::now();
     let mut number = 0_u64;
@@ -284,7 +284,7 @@ fn received(namespace: &Namespace) -> Result<u64, LoadError> {
 ///
 /// # Errors
 /// A device was removed, or the system has no room for another file.
-pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
+pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<LoadEnd, LoadError> {
     let mut events = EventLoop::new(Duration::ZERO)?;
     for (token, tun) in tuns.iter().enumerate() {
         events.add(tun, token as u64)?;
@@ -301,7 +301,7 @@ pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
                 1 => (tuns[1], tuns[0]),
                 _ => {
                     let processor = clock::of_this_thread().saturating_sub(begin);
-                    return Ok(End { name: "forwarder".to_owned(), packets, processor });
+                    return Ok(LoadEnd { name: "forwarder".to_owned(), packets, processor });
                 }
             };
             for _ in 0..AT_A_TIME {
@@ -323,10 +323,11 @@ pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
 mod tests {
     use super::*;
 
-    const SHORT: Load = Load { payload: 64, rate: Some(2_000), time: Duration::from_millis(300), pings: 20 };
+    const SHORT: LoadPlan =
+        LoadPlan { payload: 64, rate: Some(2_000), time: Duration::from_millis(300), pings: 20 };
 
-    fn hosts() -> Option<Hosts> {
-        match Hosts::create() {
+    fn hosts() -> Option<LoadHosts> {
+        match LoadHosts::create() {
             Err(LoadError::Os(why)) if why.is_permission() => {
                 println!("skipped: {why}, which needs root");
                 None

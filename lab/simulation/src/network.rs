@@ -1,10 +1,11 @@
 //! Hosts at both sides of a link: real protocol code, whole IP packets, and one queue of events in virtual time; or, on
 //! Linux, the kernels of two network namespaces around the link in real time ([`RealTimeLink`]).
 //!
-//! A [`Network`] has the addresses of the hosts and the queue of events. Between the sides is an [`Engine`]: a link,
-//! with ROHC at both its ends if requested. All hosts of a side share the link. A [`Host`] handles packets:
+//! A [`HostNetwork`] has the addresses of the hosts and the queue of events. Between the sides is an [`Engine`]: a link,
+//! with ROHC at both its ends if requested. All hosts of a side share the link. A [`NetworkHost`] handles packets:
 //! [`CoapClient`], [`CoapServer`], [`Download`].
 
+mod any_host;
 mod coap_client;
 mod coap_server;
 mod download;
@@ -25,19 +26,19 @@ use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
 use crate::queue::EventQueue;
-use hosts::{Hosts, World};
+use hosts::{HostTable, HostWorld};
 use thinair_emulator::{DirectionTotals, Engine, RohcChannel};
 
-pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
+pub use coap_client::{ClientExchange, CoapClient, MessageTransport, RequestPace, Requests};
 pub use coap_server::CoapServer;
 pub use download::Download;
-pub use ip::{Address, Socket};
+pub use ip::{Address, HostSocket};
 #[cfg(target_os = "linux")]
 pub use real_time::{Punctuality, RealTimeError, RealTimeLink};
-pub use scenario::{ClientOutcome, Outcome, Scenario};
+pub use scenario::{ClientOutcome, Scenario, ScenarioOutcome};
 
 /// Host: packets and time in, packets out.
-pub trait Host {
+pub trait NetworkHost {
     /// Handles a packet for this host, whole or damaged.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]);
 
@@ -52,10 +53,10 @@ pub trait Host {
 }
 
 /// Hosts, and the link between them. `H` is the type of a host, usually an enum.
-pub struct Network<H> {
+pub struct HostNetwork<H> {
     engine: Engine,
-    hosts: Hosts<H>,
-    queue: EventQueue<What>,
+    hosts: HostTable<H>,
+    queue: EventQueue<NetworkEvent>,
     /// Time of the next scheduled poll of the link.
     link_at: Option<Instant>,
     events: u64,
@@ -63,17 +64,17 @@ pub struct Network<H> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum NetworkEvent {
     Link,
     Host(u32),
 }
 
-impl<H: Host> Network<H> {
+impl<H: NetworkHost> HostNetwork<H> {
     /// Creates a link without hosts.
     pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
         Self {
             engine: Engine::new(model, seed, channel),
-            hosts: Hosts::new(),
+            hosts: HostTable::new(),
             queue: EventQueue::new(),
             link_at: None,
             events: 0,
@@ -123,7 +124,7 @@ impl<H: Host> Network<H> {
         while let Some((now, what)) = self.queue.next_before(end) {
             self.events += 1;
             match what {
-                What::Link => {
+                NetworkEvent::Link => {
                     if self.link_at == Some(now) {
                         self.link_at = None;
                         if self.carry(now, &mut done) {
@@ -131,7 +132,7 @@ impl<H: Host> Network<H> {
                         }
                     }
                 }
-                What::Host(number) => {
+                NetworkEvent::Host(number) => {
                     let number = number as usize;
                     let Some(placed) = self.hosts.get_mut(number).filter(|placed| placed.at == Some(now))
                     else {
@@ -176,7 +177,7 @@ impl<H: Host> Network<H> {
         // A timer that moves to a later time stays scheduled, and is checked again when it expires.
         if let Some(at) = at.filter(|at| placed.at.is_none_or(|before| *at < before)) {
             placed.at = Some(at.max(now));
-            self.queue.schedule(at, What::Host(number as u32));
+            self.queue.schedule(at, NetworkEvent::Host(number as u32));
         }
         self.watch_link();
     }
@@ -186,13 +187,13 @@ impl<H: Host> Network<H> {
             let at = at.max(self.queue.now());
             if self.link_at.is_none_or(|before| at < before) {
                 self.link_at = Some(at);
-                self.queue.schedule(at, What::Link);
+                self.queue.schedule(at, NetworkEvent::Link);
             }
         }
     }
 }
 
-impl<H: Host> World<H> for Network<H> {
+impl<H: NetworkHost> HostWorld<H> for HostNetwork<H> {
     type Error = Infallible;
 
     fn add(&mut self, address: Address, host: H) -> Result<(), Infallible> {
@@ -210,11 +211,11 @@ impl<H: Host> World<H> for Network<H> {
         Ok(())
     }
 
-    fn hosts(&self) -> &Hosts<H> {
+    fn hosts(&self) -> &HostTable<H> {
         &self.hosts
     }
 
-    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+    fn hosts_mut(&mut self) -> &mut HostTable<H> {
         &mut self.hosts
     }
 

@@ -7,9 +7,9 @@
 //! **A plan and a seed determine every figure**, whatever the number of threads, and whichever machine does which runs.
 //!
 //! ```
-//! use thinair_simulation::plan::{Plan, Results};
+//! use thinair_simulation::plan::{ExperimentPlan, Results};
 //!
-//! let plan = Plan::read(
+//! let plan = ExperimentPlan::read(
 //!     "[link]\npreset = 'gprs'\n[requests]\ncount = 5\n[runs]\ncount = 2\n\
 //!      [sweep]\n'link.down.loss' = [0, 5]\n'clients.congestion' = ['rfc7252', 'fasor']\n",
 //! )?;
@@ -40,7 +40,7 @@ use crate::network::Scenario;
 #[cfg(target_os = "linux")]
 use crate::network::{RealTimeError, RealTimeLink};
 
-pub use results::{CellResults, Merge, Record, Results};
+pub use results::{CellResults, Merge, Results, RunRecord};
 pub use sample::{Lateness, Metric, Sample};
 
 /// Plan with comments, as a template.
@@ -61,7 +61,7 @@ pub struct PlanError {
 
 /// Valid plan.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ExperimentPlan {
     /// Title; may be empty.
     pub title: String,
     /// Number of runs of each cell: 1 to 1,000,000.
@@ -71,12 +71,12 @@ pub struct Plan {
     /// Keys with several values, in the order of the file.
     pub keys: Vec<String>,
     /// Cross product of their values. The last key changes fastest.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ExperimentCell>,
 }
 
 /// Experiment of a plan.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct ExperimentCell {
     /// Value of each key with several values.
     pub sweep: Vec<(String, serde_json::Value)>,
     /// Fingerprint of all settings of the cell, independent of the seed, of titles, and of other cells.
@@ -85,7 +85,7 @@ pub struct Cell {
     pub scenario: Scenario,
 }
 
-impl Cell {
+impl ExperimentCell {
     /// Keys and values; empty if no key has several values.
     pub fn name(&self) -> String {
         results::name(&self.sweep)
@@ -94,8 +94,8 @@ impl Cell {
 
 /// One run of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Index of the cell in [`Plan::cells`].
+pub struct ExperimentJob {
+    /// Index of the cell in [`ExperimentPlan::cells`].
     pub cell: usize,
     /// Number of the run, from 0.
     pub run: u32,
@@ -108,13 +108,13 @@ struct Swept {
     line: usize,
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Parses a plan.
     ///
     /// # Errors
     /// The text is not TOML, has an unknown key, or values that are out of range or contradict each other.
     pub fn read(text: &str) -> Result<Self, PlanError> {
-        let lines = Lines { text };
+        let lines = PlanLines { text };
         let at = |error: toml::de::Error| PlanError {
             line: error.span().map(|span| lines.line(span.start)),
             message: error.message().replace('\n', "; "),
@@ -150,19 +150,19 @@ impl Plan {
     }
 
     /// All runs, in the order of execution.
-    pub fn jobs(&self) -> impl Iterator<Item = Job> {
+    pub fn jobs(&self) -> impl Iterator<Item = ExperimentJob> {
         let count = self.count;
-        (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| Job { cell, run }))
+        (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| ExperimentJob { cell, run }))
     }
 
     /// Performs one of them.
     ///
     /// # Panics
     /// The job is not one of this plan.
-    pub fn run(&self, job: &Job, seed: u64) -> Record {
+    pub fn run(&self, job: &ExperimentJob, seed: u64) -> RunRecord {
         let cell = &self.cells[job.cell];
         let sample = Sample::of(&cell.scenario.run(seed, job.run));
-        Record::new(job, seed, cell, sample, None)
+        RunRecord::new(job, seed, cell, sample, None)
     }
 
     /// Checks that all cells can run in real time.
@@ -193,17 +193,22 @@ impl Plan {
     pub fn run_in_real_time(
         &self,
         link: &mut RealTimeLink,
-        job: &Job,
+        job: &ExperimentJob,
         seed: u64,
-    ) -> Result<Record, RealTimeError> {
+    ) -> Result<RunRecord, RealTimeError> {
         let cell = &self.cells[job.cell];
         let (outcome, punctuality) = cell.scenario.run_in_real_time(link, seed, job.run)?;
-        Ok(Record::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
+        Ok(RunRecord::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
     }
 }
 
 /// Cell `number` of the cross product.
-fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Result<Cell, PlanError> {
+fn cell(
+    lines: &PlanLines<'_>,
+    base: &Table,
+    swept: &[Swept],
+    number: usize,
+) -> Result<ExperimentCell, PlanError> {
     let (mut table, mut left, mut sweep) = (base.clone(), number, Vec::new());
     for one in swept.iter().rev() {
         let value = one.values.get(left % one.values.len()).cloned().unwrap_or(Value::Boolean(false));
@@ -225,7 +230,7 @@ fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Resu
         let line = by_sweep.map(|one| one.line).or_else(|| lines.of(wrong.key));
         PlanError { line, message: format!("{} {}", wrong.key, wrong.message) }
     })?;
-    Ok(Cell { sweep, settings, scenario })
+    Ok(ExperimentCell { sweep, settings, scenario })
 }
 
 /// Settings of a scenario alone, without number of runs and seed.
@@ -254,11 +259,11 @@ fn put(table: &mut Table, key: &str, value: Value) -> bool {
 }
 
 /// Positions of keys in the text.
-struct Lines<'t> {
+struct PlanLines<'t> {
     text: &'t str,
 }
 
-impl Lines<'_> {
+impl PlanLines<'_> {
     fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().get(..offset).unwrap_or_default();
         1 + before.iter().filter(|octet| **octet == b'\n').count()

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use thinair_wire::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::VirtualClock;
 
 /// Scheduled events, and the clock that they advance.
 ///
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 /// themselves.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    clock: Clock,
+    clock: VirtualClock,
     heap: BinaryHeap<Reverse<Scheduled<E>>>,
     scheduled: u64,
 }
@@ -22,7 +22,7 @@ pub struct EventQueue<E> {
 impl<E> EventQueue<E> {
     /// Creates an empty queue, with the clock at the origin.
     pub const fn new() -> Self {
-        Self { clock: Clock::new(), heap: BinaryHeap::new(), scheduled: 0 }
+        Self { clock: VirtualClock::new(), heap: BinaryHeap::new(), scheduled: 0 }
     }
 
     /// Time of the latest event taken.

@@ -36,19 +36,19 @@ pub enum Purpose {
 
 /// All streams of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
+pub struct RandomStreams {
     seed: u64,
 }
 
-impl Streams {
+impl RandomStreams {
     /// Streams of `seed`. Every seed is equally good, including 0.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
     /// Stream from its first number. `run` and `node` are numbers of the caller's choice.
-    pub const fn stream(self, run: u32, node: u32, purpose: Purpose) -> Stream {
-        Stream { seed: self.seed, names: [run, node, purpose as u32], next: 0 }
+    pub const fn stream(self, run: u32, node: u32, purpose: Purpose) -> RandomStream {
+        RandomStream { seed: self.seed, names: [run, node, purpose as u32], next: 0 }
     }
 
     /// Generator of `thinair_link` for models that need one, seeded by the first number of the stream.
@@ -59,14 +59,14 @@ impl Streams {
 
 /// Pseudorandom numbers, with a period of 2^33.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct RandomStream {
     seed: u64,
     names: [u32; 3],
     /// Index of the next number: a block has two.
     next: u64,
 }
 
-impl Stream {
+impl RandomStream {
     /// Next number, uniform over all 2^64 values.
     pub fn next_u64(&mut self) -> u64 {
         let [run, node, purpose] = self.names;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_stream_does_not_depend_on_what_others_draw() {
-        let streams = Streams::new(7);
+        let streams = RandomStreams::new(7);
         let alone: Vec<_> = {
             let mut stream = streams.stream(3, 1, Purpose::Link);
             (0..50).map(|_| stream.next_u64()).collect()
@@ -146,7 +146,7 @@ mod tests {
         for seed in [0, 1, 1 << 32] {
             for (run, node) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for purpose in [Arrivals, Content, Link, LinkBack, Choice] {
-                    firsts.insert(Streams::new(seed).stream(run, node, purpose).next_u64());
+                    firsts.insert(RandomStreams::new(seed).stream(run, node, purpose).next_u64());
                 }
             }
         }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn below_covers_its_range_evenly() {
-        let mut stream = Streams::new(1).stream(0, 0, Purpose::Choice);
+        let mut stream = RandomStreams::new(1).stream(0, 0, Purpose::Choice);
         let mut seen = [0_i64; 6];
         for _ in 0..600_000 {
             seen[stream.below(6) as usize] += 1;
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn generators_of_links_follow_from_the_name_too() {
-        let streams = Streams::new(1);
+        let streams = RandomStreams::new(1);
         assert_eq!(streams.random(0, 1, Purpose::Link), streams.random(0, 1, Purpose::Link));
         assert_ne!(streams.random(0, 1, Purpose::Link), streams.random(0, 1, Purpose::LinkBack));
     }

@@ -1,19 +1,19 @@
 //! A small TCP for experiments: only the parts that determine the times and segments of octets.
 //!
-//! This module implements one connection ([`Connection`]): RFC 9293, with SACK (RFC 2018, RFC 6675) or NewReno (RFC
+//! This module implements one connection ([`TcpConnection`]): RFC 9293, with SACK (RFC 2018, RFC 6675) or NewReno (RFC
 //! 6582), limited transmit (RFC 3042), RFC 6298 with a configurable floor, delayed acknowledgments (RFC 1122), Nagle's
-//! algorithm (RFC 896), timestamps and window scaling (RFC 7323), Fast Open (RFC 7413), [Reno](Algorithm::Reno) (RFC
-//! 5681) and [CUBIC](Algorithm::Cubic) (RFC 9438). It has no IP, sockets or clocks: segments, time and octets of the
-//! application come in, segments and [`Event`]s go out. Congestion windows are counted in segments, as in Linux.
+//! algorithm (RFC 896), timestamps and window scaling (RFC 7323), Fast Open (RFC 7413), [Reno](CongestionAlgorithm::Reno) (RFC
+//! 5681) and [CUBIC](CongestionAlgorithm::Cubic) (RFC 9438). It has no IP, sockets or clocks: segments, time and octets of the
+//! application come in, segments and [`TcpEvent`]s go out. Congestion windows are counted in segments, as in Linux.
 //!
 //! ```
-//! use thinair_simulation::tcp::{Config, Connection, Event};
+//! use thinair_simulation::tcp::{TcpConfig, TcpConnection, TcpEvent};
 //! use thinair_wire::time::Instant;
 //!
-//! let config = Config::default();
+//! let config = TcpConfig::default();
 //! let now = Instant::ZERO;
-//! let mut client = Connection::connect(config, now, 1_000);
-//! let mut server = Connection::listen(config, 9_000);
+//! let mut client = TcpConnection::connect(config, now, 1_000);
+//! let mut server = TcpConnection::listen(config, 9_000);
 //! client.write(now, b"hello");
 //! client.close(now);
 //! loop {
@@ -24,7 +24,7 @@
 //!     }
 //! }
 //! assert_eq!(server.read(64), b"hello");
-//! assert_eq!(client.poll_event(), Some(Event::Connected));
+//! assert_eq!(client.poll_event(), Some(TcpEvent::Connected));
 //! assert!(server.is_finished());
 //! ```
 
@@ -43,19 +43,19 @@ mod tests;
 
 use core::time::Duration;
 
-pub use congestion::Algorithm;
-pub use connection::{Connection, Event, Loss, Status};
+pub use congestion::CongestionAlgorithm;
+pub use connection::{LossDetection, Status, TcpConnection, TcpEvent};
 pub use fast_open::Cookie;
 pub use retransmission::Floor;
-pub use segment::{Options, SackBlocks, Segment, SegmentError};
+pub use segment::{SackBlocks, SegmentError, SegmentOptions, TcpSegment};
 
 /// Configuration of a connection. The default is Linux with its defaults, as far as these parameters can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct TcpConfig {
     /// MSS that is announced, and maximum size of a sent segment, in octets; at least 1. Default: 1,460.
     pub mss: u16,
     /// Congestion control. Default: CUBIC.
-    pub algorithm: Algorithm,
+    pub algorithm: CongestionAlgorithm,
     /// Initial window in segments. Default: 10 (RFC 6928).
     pub initial_window: u32,
     /// Maximum number of segments in flight, as in simulators. Default: no limit.
@@ -102,11 +102,11 @@ pub struct Config {
     pub time_wait: Duration,
 }
 
-impl Default for Config {
+impl Default for TcpConfig {
     fn default() -> Self {
         Self {
             mss: 1_460,
-            algorithm: Algorithm::Cubic,
+            algorithm: CongestionAlgorithm::Cubic,
             initial_window: 10,
             window: None,
             receive_buffer: 64_240,

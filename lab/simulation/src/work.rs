@@ -9,7 +9,7 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 
 /// Progress of [`work`].
 #[derive(Debug)]
-pub enum Step<R> {
+pub enum WorkProgress<R> {
     /// A job is done.
     Done(R),
     /// No job has ended for 100 ms.
@@ -22,7 +22,7 @@ pub fn work<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
     job: impl Fn(&J) -> R + Sync,
-    mut watch: impl FnMut(Step<R>) -> bool,
+    mut watch: impl FnMut(WorkProgress<R>) -> bool,
 ) {
     let stopped = AtomicBool::new(false);
     let (done, results) = channel();
@@ -41,8 +41,8 @@ pub fn work<J: Sync, R: Send>(
         });
         loop {
             let step = match results.recv_timeout(Duration::from_millis(100)) {
-                Ok(result) => Step::Done(result),
-                Err(RecvTimeoutError::Timeout) => Step::Waiting,
+                Ok(result) => WorkProgress::Done(result),
+                Err(RecvTimeoutError::Timeout) => WorkProgress::Waiting,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if !watch(step) {
@@ -66,7 +66,7 @@ mod tests {
             3,
             |job| *job,
             |step| {
-                seen += u32::from(matches!(step, Step::Done(_)));
+                seen += u32::from(matches!(step, WorkProgress::Done(_)));
                 seen < 5
             },
         );

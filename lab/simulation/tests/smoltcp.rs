@@ -10,8 +10,8 @@ use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp as theirs;
 use smoltcp::time::Instant as TheirInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
-use thinair_simulation::tcp::{Algorithm, Config, Connection, Event, Nagle, Segment};
-use thinair_simulation::{EventQueue, Purpose, Stream, Streams};
+use thinair_simulation::tcp::{CongestionAlgorithm, Nagle, TcpConfig, TcpConnection, TcpEvent, TcpSegment};
+use thinair_simulation::{EventQueue, Purpose, RandomStream, RandomStreams};
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::time::Instant;
@@ -23,7 +23,7 @@ const PORTS: [u16; 2] = [5_683, 40_000];
 /// Parameters of a run, derived from its seed.
 struct Scene {
     seed: u64,
-    config: Config,
+    config: TcpConfig,
     we_open: bool,
     /// Buffers of smoltcp, in octets.
     buffers: [usize; 2],
@@ -45,7 +45,7 @@ impl Scene {
     fn calm(seed: u64, we_open: bool) -> Self {
         Self {
             seed,
-            config: Config::default(),
+            config: TcpConfig::default(),
             we_open,
             buffers: [65_535; 2],
             cubic: false,
@@ -59,17 +59,17 @@ impl Scene {
     }
 
     fn drawn(seed: u64) -> Self {
-        let mut draws = Streams::new(seed).stream(0, 0, Purpose::Choice);
+        let mut draws = RandomStreams::new(seed).stream(0, 0, Purpose::Choice);
         let mut yes = || draws.below(2) == 1;
         let (sack, timestamps, limited_transmit, tail_loss_probe) = (yes(), yes(), yes(), yes());
         let (we_open, cubic, slow, small) = (yes(), yes(), yes(), yes());
-        let algorithm = if yes() { Algorithm::Reno } else { Algorithm::Cubic };
+        let algorithm = if yes() { CongestionAlgorithm::Reno } else { CongestionAlgorithm::Cubic };
         let nagle = if yes() { Nagle::On } else { Nagle::Minshall };
         let mut between = |low: u64, high: u64| low + draws.below(high - low);
         let most = if small { 4_000 } else { 65_000 };
         Self {
             seed,
-            config: Config {
+            config: TcpConfig {
                 sack,
                 timestamps,
                 limited_transmit,
@@ -78,7 +78,7 @@ impl Scene {
                 nagle,
                 mss: between(60, 1_460) as u16,
                 receive_buffer: between(600, most) as u32,
-                ..Config::default()
+                ..TcpConfig::default()
             },
             we_open,
             buffers: [between(600, most) as usize, between(600, most) as usize],
@@ -107,13 +107,13 @@ struct Queues {
     sent: VecDeque<Vec<u8>>,
 }
 
-struct Received(Vec<u8>);
+struct ReceivedPacket(Vec<u8>);
 
-struct Sent<'a>(&'a mut VecDeque<Vec<u8>>);
+struct SentPacket<'a>(&'a mut VecDeque<Vec<u8>>);
 
 impl phy::Device for Queues {
-    type RxToken<'a> = Received;
-    type TxToken<'a> = Sent<'a>;
+    type RxToken<'a> = ReceivedPacket;
+    type TxToken<'a> = SentPacket<'a>;
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
@@ -121,23 +121,23 @@ impl phy::Device for Queues {
         capabilities
     }
 
-    fn receive(&mut self, _: TheirInstant) -> Option<(Received, Sent<'_>)> {
+    fn receive(&mut self, _: TheirInstant) -> Option<(ReceivedPacket, SentPacket<'_>)> {
         let packet = self.received.pop_front()?;
-        Some((Received(packet), Sent(&mut self.sent)))
+        Some((ReceivedPacket(packet), SentPacket(&mut self.sent)))
     }
 
-    fn transmit(&mut self, _: TheirInstant) -> Option<Sent<'_>> {
-        Some(Sent(&mut self.sent))
+    fn transmit(&mut self, _: TheirInstant) -> Option<SentPacket<'_>> {
+        Some(SentPacket(&mut self.sent))
     }
 }
 
-impl phy::RxToken for Received {
+impl phy::RxToken for ReceivedPacket {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(&self.0)
     }
 }
 
-impl phy::TxToken for Sent<'_> {
+impl phy::TxToken for SentPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let mut packet = vec![0; len];
         let result = write(&mut packet);
@@ -147,7 +147,7 @@ impl phy::TxToken for Sent<'_> {
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum SceneEvent {
     /// Arrival of a packet, at us (0) or at smoltcp.
     Packet(usize, Vec<u8>),
     Timer(usize),
@@ -155,12 +155,12 @@ enum What {
     Look,
 }
 
-struct World {
+struct SceneWorld {
     scene: Scene,
-    queue: EventQueue<What>,
-    draws: Stream,
-    ours: Connection,
-    events: Vec<Event>,
+    queue: EventQueue<SceneEvent>,
+    draws: RandomStream,
+    ours: TcpConnection,
+    events: Vec<TcpEvent>,
     interface: Interface,
     device: Queues,
     sockets: SocketSet<'static>,
@@ -174,7 +174,7 @@ struct World {
     at: [Option<Instant>; 2],
 }
 
-impl World {
+impl SceneWorld {
     fn new(scene: Scene) -> Self {
         let mut device = Queues { received: VecDeque::new(), sent: VecDeque::new() };
         let mut config = InterfaceConfig::new(HardwareAddress::Ip);
@@ -193,17 +193,17 @@ impl World {
         }
         let ours = if scene.we_open {
             socket.listen(PORTS[1]).unwrap();
-            Connection::connect(scene.config, Instant::ZERO, 0xFFFF_F000)
+            TcpConnection::connect(scene.config, Instant::ZERO, 0xFFFF_F000)
         } else {
             let remote = (address(OURS), PORTS[0]);
             socket.connect(interface.context(), remote, PORTS[1]).unwrap();
-            Connection::listen(scene.config, 0xFFFF_F000)
+            TcpConnection::listen(scene.config, 0xFFFF_F000)
         };
         let mut sockets = SocketSet::new(vec![]);
         let handle = sockets.add(socket);
-        let draws = Streams::new(scene.seed).stream(0, 0, Purpose::Link);
+        let draws = RandomStreams::new(scene.seed).stream(0, 0, Purpose::Link);
         let mut queue = EventQueue::new();
-        queue.schedule(Instant::ZERO, What::Look);
+        queue.schedule(Instant::ZERO, SceneEvent::Look);
         Self {
             queue,
             draws,
@@ -230,23 +230,23 @@ impl World {
     fn run(&mut self, end: Duration) {
         while let Some((now, what)) = self.queue.next_before(Instant::ZERO + end) {
             match what {
-                What::Packet(0, packet) => {
+                SceneEvent::Packet(0, packet) => {
                     if let Some(segment) = read(&packet) {
                         self.ours.handle_segment(now, &segment);
                     }
                 }
-                What::Packet(_, packet) => self.device.received.push_back(packet),
-                What::Timer(end) if self.at[end] == Some(now) => {
+                SceneEvent::Packet(_, packet) => self.device.received.push_back(packet),
+                SceneEvent::Timer(end) if self.at[end] == Some(now) => {
                     self.at[end] = None;
                     if end == 0 {
                         self.ours.handle_timeout(now);
                     }
                 }
-                What::Timer(_) => continue,
-                What::Look => {
+                SceneEvent::Timer(_) => continue,
+                SceneEvent::Look => {
                     self.apply(now);
                     if let Some(idle) = self.scene.idle.filter(|_| !self.ours.is_closed()) {
-                        self.queue.schedule(now + idle, What::Look);
+                        self.queue.schedule(now + idle, SceneEvent::Look);
                     }
                 }
             }
@@ -304,7 +304,7 @@ impl World {
         for (end, at) in [ours, theirs].into_iter().enumerate() {
             if let Some(at) = at.filter(|at| self.at[end].is_none_or(|before| *at < before)) {
                 self.at[end] = Some(at);
-                self.queue.schedule(at, What::Timer(end));
+                self.queue.schedule(at, SceneEvent::Timer(end));
             }
         }
     }
@@ -316,13 +316,13 @@ impl World {
         let more = if self.draws.below(100) < self.scene.late { self.draws.below(80) } else { 0 };
         if !lost {
             let at = now + self.scene.delay + Duration::from_millis(more);
-            self.queue.schedule(at, What::Packet(1 - from, packet));
+            self.queue.schedule(at, SceneEvent::Packet(1 - from, packet));
         }
     }
 
     /// True if smoltcp waits for nothing, although octets or a FIN of it are unacknowledged: smoltcp 0.14 sets no timer
     /// for segments that it sends when a closed window opens. If such a segment is lost, both sides wait forever.
-    fn is_stalled(&mut self) -> bool {
+    fn check_stalled(&mut self) -> bool {
         let now = TheirInstant::from_micros((self.queue.now().as_nanos() / 1_000) as i64);
         let waits = self.interface.poll_at(now, &self.sockets).is_some();
         let socket = self.theirs();
@@ -352,8 +352,8 @@ impl World {
         assert!(matches!(state, theirs::State::Closed | theirs::State::TimeWait), "{what}");
         // smoltcp's TIME-WAIT is 10 s: a side that loses the last acknowledgment and waits longer then finds no
         // connection.
-        let ended = [Event::Finished, Event::Reset].iter().any(|event| self.events.contains(event));
-        assert!(ended && self.events.contains(&Event::PeerClosed), "{what}, {:?}", self.events);
+        let ended = [TcpEvent::Finished, TcpEvent::Reset].iter().any(|event| self.events.contains(event));
+        assert!(ended && self.events.contains(&TcpEvent::PeerClosed), "{what}, {:?}", self.events);
     }
 }
 
@@ -362,7 +362,7 @@ fn pseudo(from: [u8; 4], to: [u8; 4]) -> Sum {
 }
 
 /// Packet of one of our segments.
-fn write(segment: &Segment) -> Vec<u8> {
+fn write(segment: &TcpSegment) -> Vec<u8> {
     let octets = segment.write(PORTS[0], PORTS[1], pseudo(OURS, THEIRS));
     let header = Ipv4 {
         total_length: (Ipv4::LEN + octets.len()) as u16,
@@ -382,20 +382,20 @@ fn write(segment: &Segment) -> Vec<u8> {
 }
 
 /// Segment of a packet of smoltcp, whose checksums are right.
-fn read(packet: &[u8]) -> Option<Segment> {
+fn read(packet: &[u8]) -> Option<TcpSegment> {
     let ip = Ipv4::read(packet).unwrap();
     assert!(Ipv4::checksum_is_right(&packet[..Ipv4::LEN]));
     let octets = &packet[Ipv4::LEN..usize::from(ip.total_length)];
-    (ip.protocol == 6).then(|| Segment::read(octets, pseudo(THEIRS, OURS)).unwrap().2)
+    (ip.protocol == 6).then(|| TcpSegment::read(octets, pseudo(THEIRS, OURS)).unwrap().2)
 }
 
 #[test]
 fn whoever_opens_octets_arrive_both_ways_and_both_ends_close() {
     for we_open in [true, false] {
-        let mut world = World::new(Scene::calm(1, we_open));
+        let mut world = SceneWorld::new(Scene::calm(1, we_open));
         world.run(Duration::from_secs(60));
         world.check();
-        assert!(world.events.contains(&Event::Finished) && !world.events.contains(&Event::Reset));
+        assert!(world.events.contains(&TcpEvent::Finished) && !world.events.contains(&TcpEvent::Reset));
         assert_eq!(world.ours.status().retransmissions, 0);
         assert_eq!(world.ours.status().smoothed_rtt.map(|rtt| rtt.as_millis() / 10), Some(10));
     }
@@ -406,15 +406,15 @@ fn whoever_opens_octets_arrive_both_ways_and_both_ends_close() {
 fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
     let (mut again, mut refused, mut stalled) = (0, 0, 0);
     for seed in 0..1_000 {
-        let mut world = World::new(Scene::drawn(seed));
+        let mut world = SceneWorld::new(Scene::drawn(seed));
         world.run(Duration::from_secs(3_600));
-        if world.is_stalled() {
+        if world.check_stalled() {
             stalled += 1;
             continue;
         }
         world.check();
         again += world.ours.status().retransmissions;
-        refused += u32::from(world.events.contains(&Event::Reset));
+        refused += u32::from(world.events.contains(&TcpEvent::Reset));
     }
     assert!(again > 1_000 && refused < 50, "{again} retransmissions, {refused} last acknowledgments missed");
     assert!(stalled <= 5, "{stalled} of 1,000 stalled");
@@ -424,7 +424,7 @@ fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
 fn a_reset_of_one_end_is_heard_by_the_other() {
     for seed in 0..20 {
         let scene = |seed| Scene { sizes: [1 << 20; 2], ..Scene::calm(seed, seed % 2 == 0) };
-        let mut world = World::new(scene(seed));
+        let mut world = SceneWorld::new(scene(seed));
         world.run(Duration::from_millis(300 + 37 * seed));
         let now = world.queue.now();
         assert!(world.ours.is_open());
@@ -433,21 +433,21 @@ fn a_reset_of_one_end_is_heard_by_the_other() {
         world.run(Duration::from_secs(10));
         assert_eq!(world.theirs().state(), theirs::State::Closed, "seed {seed}");
 
-        let mut world = World::new(scene(seed));
+        let mut world = SceneWorld::new(scene(seed));
         world.run(Duration::from_millis(300 + 37 * seed));
         let now = world.queue.now();
         world.theirs().abort();
         world.flush(now);
         world.run(Duration::from_secs(10));
-        assert!(world.ours.is_closed() && world.events.contains(&Event::Reset), "seed {seed}");
+        assert!(world.ours.is_closed() && world.events.contains(&TcpEvent::Reset), "seed {seed}");
     }
 }
 
 #[test]
 fn where_nobody_listens_a_connection_is_refused() {
-    let mut world = World::new(Scene::calm(1, true));
+    let mut world = SceneWorld::new(Scene::calm(1, true));
     world.theirs().abort();
     world.run(Duration::from_secs(10));
-    assert_eq!(world.events, [Event::Reset]);
+    assert_eq!(world.events, [TcpEvent::Reset]);
     assert!(world.ours.is_closed());
 }

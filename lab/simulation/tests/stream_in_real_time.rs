@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use thinair_rohc::Refresh;
-use thinair_simulation::broadcast::real_time::{Plan, RunError, run};
+use thinair_simulation::broadcast::real_time::{RealTimePlan, RealTimeRunError, run};
 use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
 const BITRATE: u64 = 3_507_000;
@@ -18,10 +18,12 @@ fn payload_that_kernels_exchange_comes_near_to_exact_packing() {
         return;
     }
     let refresh = Some(Refresh::Cycle { ir: 3, so: 50, direct: true });
-    let plan = Plan { bitrate: BITRATE, refresh, payload: 160, offered: BITRATE, seconds: 2 };
+    let plan = RealTimePlan { bitrate: BITRATE, refresh, payload: 160, offered: BITRATE, seconds: 2 };
     let outcome = match run(&plan) {
         Ok(outcome) => outcome,
-        Err(RunError::Os(error)) if error.is_permission() || error.to_string().contains("/dev/net/tun") => {
+        Err(RealTimeRunError::Os(error))
+            if error.is_permission() || error.to_string().contains("/dev/net/tun") =>
+        {
             println!("skipped: {error}, which needs root and TUN");
             return;
         }
@@ -38,6 +40,6 @@ fn payload_that_kernels_exchange_comes_near_to_exact_packing() {
 
 #[test]
 fn what_iperf_cannot_measure_is_refused() {
-    let plan = Plan { bitrate: BITRATE, refresh: None, payload: 15, offered: 1, seconds: 1 };
-    assert!(matches!(run(&plan), Err(RunError::Payload(15))));
+    let plan = RealTimePlan { bitrate: BITRATE, refresh: None, payload: 15, offered: 1, seconds: 1 };
+    assert!(matches!(run(&plan), Err(RealTimeRunError::Payload(15))));
 }

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         }
         let name = path.file_stem().context("a program has a name")?.to_string_lossy().into_owned();
         let file = std::fs::read(path).with_context(|| path.display().to_string())?;
-        let sizes = Sizes::of(&file).with_context(|| path.display().to_string())?;
+        let sizes = ProgramSizes::of(&file).with_context(|| path.display().to_string())?;
         let objects: Vec<_> = sizes.objects.iter().map(|(name, octets)| format!("{name} {octets}")).collect();
         println!("{name:<14}{:>10}{:>10}   {}", sizes.flash, sizes.ram, objects.join(", "));
     }
@@ -47,14 +47,14 @@ fn main() -> Result<()> {
 
 /// Memory of a program, in octets.
 #[derive(Debug, Default)]
-struct Sizes {
+struct ProgramSizes {
     flash: u64,
     ram: u64,
     /// Static objects in RAM: name and octets.
     objects: Vec<(String, u64)>,
 }
 
-impl Sizes {
+impl ProgramSizes {
     fn of(file: &[u8]) -> Result<Self> {
         let file = object::File::parse(file)?;
         let mut sizes = Self::default();

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::tshark::{self, Folder};
+use common::tshark::{self, OutputFolder};
 use common::{command, root};
 use serde_json::Value;
 use thinair_capture::{ETHERTYPE_IPV4, LinkType, Reader, Timestamp, Writer};
@@ -21,8 +21,8 @@ use thinair_capture::{ETHERTYPE_IPV4, LinkType, Reader, Timestamp, Writer};
 /// Capture of 403 packets of CoAP over UDP and IPv4, on Ethernet.
 const CAPTURE: &str = "captures/coap_udp4_observe.pcap";
 
-fn folder() -> Folder {
-    Folder::new("analyze-inputs")
+fn folder() -> OutputFolder {
+    OutputFolder::new("analyze-inputs")
 }
 
 /// Packets of [`CAPTURE`].
@@ -198,10 +198,10 @@ fn crc32(octets: &[u8]) -> u32 {
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
 /// Name of a file, tunnel, link type, and the function that makes a frame of a packet.
-type Kind = (&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>);
+type InputKind = (&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>);
 
 /// Frames of every kind that `analyze` decapsulates.
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<InputKind> {
     vec![
         ("radiotap.pcap", None, LinkType::IEEE802_11_RADIOTAP, |packet| {
             radiotap(0x88, 1, &[&[0, 0], &SNAP[..], packet].concat())
@@ -375,12 +375,12 @@ fn a_file_without_an_ip_packet_is_an_error_that_says_why() {
     for (name, octets, why) in unusable() {
         let path = file(name, &octets);
         let output = analyze(&[&path]);
-        let told = stderr(&output);
+        let report = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{name}");
         assert_eq!(stdout(&output), "", "{name}");
-        assert!(told.contains(&path.display().to_string()), "{name}: {told}");
+        assert!(report.contains(&path.display().to_string()), "{name}: {report}");
         for why in why {
-            assert!(told.contains(why), "{name}: {told}");
+            assert!(report.contains(why), "{name}: {report}");
         }
         if octets.is_empty() {
             continue;
@@ -405,9 +405,9 @@ fn one_file_with_packets_is_enough() {
     let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).chain([capture.as_path()]).collect();
     let output = analyze(&all);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let told = stderr(&output);
+    let report = stderr(&output);
     for path in &paths {
-        let lines = told.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
-        assert_eq!(lines.count(), 1, "{}: {told}", path.display());
+        let lines = report.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
+        assert_eq!(lines.count(), 1, "{}: {report}", path.display());
     }
 }

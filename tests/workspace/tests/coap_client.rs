@@ -23,7 +23,7 @@ use thinair_os::{Interface, Namespace};
 const LIMIT: &str = "60";
 
 /// Network namespace with a server.
-struct Bench {
+struct ServerBench {
     namespace: Namespace,
     folder: PathBuf,
     server: Option<Child>,
@@ -43,7 +43,7 @@ fn thinair() -> Option<&'static str> {
     command.as_deref()
 }
 
-impl Bench {
+impl ServerBench {
     fn new(name: &str) -> Option<Self> {
         thinair()?;
         let namespace = Namespace::create_unnamed().unwrap();
@@ -122,7 +122,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for ServerBench {
     fn drop(&mut self) {
         if let Some(mut server) = self.server.take() {
             // `timeout` passes the signal on.
@@ -151,17 +151,17 @@ const SCHEMES: [&str; 2] = ["coap", "coap+tcp"];
 
 #[test]
 fn libcoap_answers_every_method() {
-    let Some(bench) = Bench::with_libcoap("methods") else { return };
+    let Some(bench) = ServerBench::with_libcoap("methods") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
-        let told = bench.json(&["get", &uri("/time")]);
+        let report = bench.json(&["get", &uri("/time")]);
         assert_eq!(
-            (&told["schema"], &told["code"], &told["method"]),
+            (&report["schema"], &report["code"], &report["method"]),
             (&"thinair.coap/1".into(), &"2.05".into(), &"GET".into())
         );
-        assert!(told["payload"].as_str().unwrap().contains(':'), "{told}");
+        assert!(report["payload"].as_str().unwrap().contains(':'), "{report}");
         assert_eq!(
-            (&told["messages"]["transmissions"], &told["address"]),
+            (&report["messages"]["transmissions"], &report["address"]),
             (&1.into(), &"127.0.0.1:5683".into())
         );
 
@@ -192,27 +192,27 @@ fn libcoap_answers_every_method() {
 
 #[test]
 fn libcoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_libcoap("blocks") else { return };
+    let Some(bench) = ServerBench::with_libcoap("blocks") else { return };
     large(&bench, |number| format!("/large{number}"), "Created");
 }
 
 #[test]
 fn aiocoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap-blocks") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap-blocks") else { return };
     large(&bench, |_| "/store".to_owned(), "Changed");
 }
 
 /// Puts a body, gets it back, and compares octet by octet.
-fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
+fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
     let body = octets(1 << 20);
     fs::write(bench.folder.join("sent"), &body).unwrap();
     for (number, scheme) in SCHEMES.into_iter().enumerate() {
         let uri = format!("{scheme}://127.0.0.1{}", path(number));
-        let told = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
-        assert_eq!(told["code_name"], answer, "{told}");
+        let report = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
+        assert_eq!(report["code_name"], answer, "{report}");
         let blocks = if number == 0 { Some(1_024) } else { None };
         if blocks.is_some() {
-            assert_eq!(told["blocks"]["up"].as_u64(), blocks, "{told}");
+            assert_eq!(report["blocks"]["up"].as_u64(), blocks, "{report}");
         }
         let output = bench.run(&["get", &uri, "--output", "received", "--timing"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
@@ -221,8 +221,11 @@ fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
         let small = &body[..10_000];
         fs::write(bench.folder.join("small"), small).unwrap();
         bench.done(&["put", &uri, "--file", "small", "--format", "42", "--block-size", "128"]);
-        let told = bench.json(&["get", &uri, "--block-size", "128"]);
-        assert_eq!((&told["payload_octets"], &told["payload_encoding"]), (&10_000.into(), &"base64".into()));
+        let report = bench.json(&["get", &uri, "--block-size", "128"]);
+        assert_eq!(
+            (&report["payload_octets"], &report["payload_encoding"]),
+            (&10_000.into(), &"base64".into())
+        );
         assert_eq!(bench.done(&["get", &uri]), small);
         let output = bench.run(&["get", &uri, "--max-body", "5000"]);
         assert_eq!(output.status.code(), Some(1), "{scheme}");
@@ -232,7 +235,7 @@ fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
 
 #[test]
 fn libcoap_is_observed() {
-    let Some(bench) = Bench::with_libcoap("observe") else { return };
+    let Some(bench) = ServerBench::with_libcoap("observe") else { return };
     for scheme in SCHEMES {
         let uri = format!("{scheme}://127.0.0.1/time");
         let seen = String::from_utf8(bench.done(&["observe", &uri, "--count", "3"])).unwrap();
@@ -247,14 +250,14 @@ fn libcoap_is_observed() {
 
 #[test]
 fn aiocoap_answers_every_method_and_is_observed() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
         bench.done(&["put", &uri("/store"), "--payload", "one"]);
         assert_eq!(bench.done(&["get", &uri("/store")]), b"one");
-        let told = bench.json(&["post", &uri("/store"), "--payload", "something"]);
+        let report = bench.json(&["post", &uri("/store"), "--payload", "something"]);
         assert_eq!(
-            (&told["code"], &told["location"], &told["payload"]),
+            (&report["code"], &report["location"], &report["payload"]),
             (&"2.01".into(), &"/store/made".into(), &"somethin".into())
         );
         bench.done(&["delete", &uri("/store")]);
@@ -282,7 +285,7 @@ fn aiocoap_answers_every_method_and_is_observed() {
 
 #[test]
 fn whoever_is_not_there_is_told() {
-    let Some(bench) = Bench::new("nobody") else { return };
+    let Some(bench) = ServerBench::new("nobody") else { return };
     let output = bench.run(&["get", "coap://127.0.0.1/x"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("127.0.0.1:5683: nobody listens there (ICMP"), "{}", stderr(&output));
@@ -301,9 +304,12 @@ fn whoever_is_not_there_is_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("sent 4 times over"), "{}", stderr(&output));
     assert!(stderr(&output).contains("--ack-timeout"), "{}", stderr(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["messages"]["transmissions"], &told["messages"]["received"]), (&4.into(), &0.into()));
-    assert!(told["error"].as_str().unwrap().contains("no answer"), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["messages"]["transmissions"], &report["messages"]["received"]),
+        (&4.into(), &0.into())
+    );
+    assert!(report["error"].as_str().unwrap().contains("no answer"), "{report}");
     let output = bench.run(&["get", "coap://127.0.0.1/x", "--timeout", "200ms"]);
     assert!(stderr(&output).contains("no response within 200ms"), "{}", stderr(&output));
     drop(silent);
@@ -319,7 +325,7 @@ fn interrupted(mut child: Child) -> (Duration, Output) {
 
 #[test]
 fn an_interruption_is_heard() {
-    let Some(bench) = Bench::with_libcoap("interrupted") else { return };
+    let Some(bench) = ServerBench::with_libcoap("interrupted") else { return };
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
     let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
     // Once the request arrives, the command only waits.
@@ -346,7 +352,7 @@ fn an_interruption_is_heard() {
 
 #[test]
 fn wrong_arguments_are_status_2_and_told() {
-    let Some(bench) = Bench::new("usage") else { return };
+    let Some(bench) = ServerBench::new("usage") else { return };
     for (arguments, why) in [
         (&["get", "coaps://127.0.0.1/"][..], "TLS"),
         (&["get", "127.0.0.1/x"], "absolute URI"),

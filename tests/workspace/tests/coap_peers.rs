@@ -40,31 +40,34 @@ const IMPOSSIBLE: i32 = 77;
 const PORT: u16 = 5683;
 
 /// Minimum number of messages in a capture, by kind.
-type Shown = &'static [(&'static str, usize)];
+type MinimumCounts = &'static [(&'static str, usize)];
 
-struct Scenario {
+struct PeerScenario {
     name: &'static str,
-    shown: Shown,
+    shown: MinimumCounts,
 }
 
 // A busy machine responds late: with fewer piggybacked responses and notifications than an idle one, but not with fewer
 // requests.
-const LIBCOAP: &[Scenario] = &[
-    Scenario { name: "get", shown: &[("CON", 16), ("piggybacked", 14), ("separate", 1), ("error", 2)] },
-    Scenario { name: "put", shown: &[("PUT", 12), ("piggybacked", 20)] },
-    Scenario { name: "non", shown: &[("NON", 28), ("PUT", 5)] },
-    Scenario { name: "observe", shown: &[("notification", 10), ("PUT", 20), ("Empty ACK", 8)] },
-    Scenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
+const LIBCOAP: &[PeerScenario] = &[
+    PeerScenario { name: "get", shown: &[("CON", 16), ("piggybacked", 14), ("separate", 1), ("error", 2)] },
+    PeerScenario { name: "put", shown: &[("PUT", 12), ("piggybacked", 20)] },
+    PeerScenario { name: "non", shown: &[("NON", 28), ("PUT", 5)] },
+    PeerScenario { name: "observe", shown: &[("notification", 10), ("PUT", 20), ("Empty ACK", 8)] },
+    PeerScenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
 ];
 
-const AIOCOAP: &[Scenario] = &[
-    Scenario { name: "get", shown: &[("CON", 52), ("piggybacked", 20), ("separate", 1), ("error", 1)] },
-    Scenario { name: "put", shown: &[("PUT", 25), ("piggybacked", 20)] },
-    Scenario { name: "non", shown: &[("NON", 100), ("PUT", 25)] },
-    Scenario { name: "observe", shown: &[("notification", 40), ("Empty ACK", 30), ("RST", 1)] },
-    Scenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
-    Scenario { name: "concurrent", shown: &[("CON", 48), ("NON", 96), ("separate", 12), ("overtaking", 4)] },
-    Scenario { name: "oscore", shown: &[("OSCORE", 200), ("notification", 40), ("separate", 1)] },
+const AIOCOAP: &[PeerScenario] = &[
+    PeerScenario { name: "get", shown: &[("CON", 52), ("piggybacked", 20), ("separate", 1), ("error", 1)] },
+    PeerScenario { name: "put", shown: &[("PUT", 25), ("piggybacked", 20)] },
+    PeerScenario { name: "non", shown: &[("NON", 100), ("PUT", 25)] },
+    PeerScenario { name: "observe", shown: &[("notification", 40), ("Empty ACK", 30), ("RST", 1)] },
+    PeerScenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
+    PeerScenario {
+        name: "concurrent",
+        shown: &[("CON", 48), ("NON", 96), ("separate", 12), ("overtaking", 4)],
+    },
+    PeerScenario { name: "oscore", shown: &[("OSCORE", 200), ("notification", 40), ("separate", 1)] },
 ];
 
 const HOSTS: [(&str, &str); 2] = [("127.0.0.1", "ipv4"), ("::1", "ipv6")];
@@ -90,7 +93,7 @@ fn traffic_of_aiocoap_comes_back_bit_for_bit() {
 }
 
 /// Runs the peers, and checks their packets.
-fn hold(stack: &str, scenarios: &[Scenario]) {
+fn hold(stack: &str, scenarios: &[PeerScenario]) {
     let Some(namespace) = namespace() else {
         println!("skipped: {stack}, because nobody may capture here (python3, and root or `unshare -rn`)");
         return;
@@ -119,9 +122,9 @@ fn hold(stack: &str, scenarios: &[Scenario]) {
 
     let thinair = command();
     for (name, (run, shown, capture)) in done.into_inner().unwrap() {
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {name}, because of {}", said.trim());
+            println!("skipped: {name}, because of {}", text.trim());
             continue;
         }
         assert!(run.status.success(), "{name}: {}\n{}", stderr(&run), log(&capture));
@@ -149,8 +152,9 @@ fn hold(stack: &str, scenarios: &[Scenario]) {
 
 /// Compresses a capture, and decompresses it in another process; once the whole file, once without its first records.
 /// Returns the summary of the compressor.
-fn round_trip(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], what: &str) -> Value {
-    let (here, elsewhere) = (Folder::new(&format!("{what} here")), Folder::new(&format!("{what} elsewhere")));
+fn round_trip(thinair: &str, capture: &Path, sent: &[TimedPacket], options: &[&str], what: &str) -> Value {
+    let (here, elsewhere) =
+        (PeersFolder::new(&format!("{what} here")), PeersFolder::new(&format!("{what} elsewhere")));
     let rohc = here.0.join("rohc.pcap");
     let compress = [&["rohc", "compress", "--json"], options].concat();
     let done = Command::new(thinair).args(compress).arg(capture).arg(&rohc).output().unwrap();
@@ -199,7 +203,7 @@ fn round_trip(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], 
 }
 
 /// `thinair analyze` compresses every packet of the capture, and restores all of them exactly.
-fn analyzed(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], what: &str) {
+fn analyzed(thinair: &str, capture: &Path, sent: &[TimedPacket], options: &[&str], what: &str) {
     let analyze = [&["analyze", "--json"], options].concat();
     let done = Command::new(thinair).args(analyze).arg(capture).output().unwrap();
     assert!(done.status.success(), "{what}: {}", stderr(&done));
@@ -214,7 +218,7 @@ fn analyzed(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], wh
 }
 
 /// Counts messages by kind. Every packet must be a well-formed CoAP message with right checksums.
-fn kinds(packets: &[Packet], name: &str) -> BTreeMap<&'static str, usize> {
+fn kinds(packets: &[TimedPacket], name: &str) -> BTreeMap<&'static str, usize> {
     let mut kinds = BTreeMap::new();
     let mut flows = BTreeMap::new();
     // Requests without a response yet: client's port, and token.
@@ -339,10 +343,10 @@ fn stderr(done: &Output) -> String {
 }
 
 /// Packet or record: its time in nanoseconds, and its octets.
-type Packet = (u64, Vec<u8>);
+type TimedPacket = (u64, Vec<u8>);
 
 /// IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+fn packets(path: &Path) -> Vec<TimedPacket> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -353,7 +357,7 @@ fn packets(path: &Path) -> Vec<Packet> {
 }
 
 /// All records of a capture, without interpretation.
-fn records(path: &Path) -> Vec<Packet> {
+fn records(path: &Path) -> Vec<TimedPacket> {
     let mut records = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -364,7 +368,7 @@ fn records(path: &Path) -> Vec<Packet> {
 }
 
 /// Writes compressed records.
-fn write(path: &Path, records: &[Packet]) {
+fn write(path: &Path, records: &[TimedPacket]) {
     let mut writer = Writer::new(Vec::new(), LinkType::USER0).unwrap();
     for (time, data) in records {
         writer.write(Timestamp::from_nanos(*time), data).unwrap();
@@ -373,9 +377,9 @@ fn write(path: &Path, records: &[Packet]) {
 }
 
 /// Empty folder, removed on drop.
-struct Folder(PathBuf);
+struct PeersFolder(PathBuf);
 
-impl Folder {
+impl PeersFolder {
     fn new(name: &str) -> Self {
         let name: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect();
         let path =
@@ -386,7 +390,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for PeersFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -105,12 +105,12 @@ fn a_mebibyte_goes_and_comes_block_by_block() {
     for (base, size) in [(served.uri(), "1024"), (served.uri(), "256"), (served.tcp_uri(), "1024")] {
         let uri = format!("{base}/large.bin");
         let _ = fs::remove_file(&back);
-        let said = libcoap(&["-b", size, "-m", "put", "-f", sent.to_str().unwrap(), &uri]);
+        let text = libcoap(&["-b", size, "-m", "put", "-f", sent.to_str().unwrap(), &uri]);
         let arrived = fs::read(served.root().join("large.bin")).unwrap();
-        assert!(arrived == body, "{uri} {size}: {} octets; {said}", arrived.len());
-        let said = libcoap(&["-b", size, "-m", "get", "-o", back.to_str().unwrap(), &uri]);
+        assert!(arrived == body, "{uri} {size}: {} octets; {text}", arrived.len());
+        let text = libcoap(&["-b", size, "-m", "get", "-o", back.to_str().unwrap(), &uri]);
         let fetched = fs::read(&back).unwrap();
-        assert!(fetched == body, "{uri} {size}: {} octets; {said}", fetched.len());
+        assert!(fetched == body, "{uri} {size}: {} octets; {text}", fetched.len());
         fs::remove_file(served.root().join("large.bin")).unwrap();
     }
     // One octet more exceeds the limit.
@@ -139,9 +139,9 @@ fn aiocoap_finds_everything_in_order() {
         client.arg(common::root().join("tests/workspace/peers/aiocoap_client.py"));
         client.arg(&uri).arg(&file).env("PYTHONPATH", &python).env("PYTHONDONTWRITEBYTECODE", "1");
         let done = client.stdin(Stdio::null()).output().unwrap();
-        let said = output(&done);
-        assert!(done.status.success(), "{uri}: {said}");
-        assert!(said.contains("state 3 is told"), "{uri}: {said}");
+        let text = output(&done);
+        assert!(done.status.success(), "{uri}: {text}");
+        assert!(text.contains("state 3 is told"), "{uri}: {text}");
         assert!(fs::read(served.root().join("large.bin")).unwrap() == body());
     }
 }
@@ -164,8 +164,8 @@ fn wrong_arguments_are_told_apart_from_failures() {
         (&["--listen", &taken], 1, "cannot listen to"),
         (&["--listen", "192.0.2.77:0"], 1, "cannot listen to"),
     ] {
-        let (status, said) = status(arguments);
-        assert_eq!(status, Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(words), "{arguments:?}: {said}");
+        let (status, text) = status(arguments);
+        assert_eq!(status, Some(code), "{arguments:?}: {text}");
+        assert!(text.contains(words), "{arguments:?}: {text}");
     }
 }

@@ -77,13 +77,13 @@ fn nothing_is_left(folder: &Path, pid: u32) {
 }
 
 /// Output of the command; `None`, and a message with the reason, if nothing could be tested.
-fn told(output: &Output) -> Option<String> {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.contains("Left out") {
-        println!("skipped: {}", said.trim());
+fn report(output: &Output) -> Option<String> {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if text.contains("Left out") {
+        println!("skipped: {}", text.trim());
         return None;
     }
-    Some(said)
+    Some(text)
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn every_request_goes_through_its_tunnel_in_as_many_octets_as_its_profile_takes(
         }
     };
     let output = child.wait_with_output().unwrap();
-    let Some(said) = told(&output) else { return };
+    let Some(text) = report(&output) else { return };
     // 3: a busy machine misses bars on times.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {said}", output.status);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {text}", output.status);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id}"));
@@ -144,7 +144,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
             break pid;
         }
         if child.try_wait().unwrap().is_some() {
-            assert_eq!(told(&child.wait_with_output().unwrap()), None);
+            assert_eq!(report(&child.wait_with_output().unwrap()), None);
             return;
         }
         std::thread::sleep(Duration::from_millis(5));

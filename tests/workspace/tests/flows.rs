@@ -8,7 +8,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{Folder, datagram, write};
+use common::tshark::{OutputFolder, datagram, write};
 use common::{command, files, root};
 use serde_json::Value;
 use thinair_capture::LinkType;
@@ -64,9 +64,9 @@ fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
 }
 
 /// Random numbers: SplitMix64.
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -77,7 +77,7 @@ impl Random {
 
 /// Change of the times between the packets of a capture. Times are in microseconds.
 #[derive(Clone, Copy, Debug)]
-enum Pace {
+enum TimingChange {
     /// All times scaled by one factor: slower links, and sensors that report rarely.
     Slower,
     /// Pauses of up to a minute, once in 20 packets.
@@ -88,9 +88,9 @@ enum Pace {
     Erratic,
 }
 
-impl Pace {
-    fn gap(self, gap: u64, unit: u64, random: &mut Random) -> u64 {
-        let is_one_in = |n, random: &mut Random| random.below(n) == 0;
+impl TimingChange {
+    fn gap(self, gap: u64, unit: u64, random: &mut SplitMix64) -> u64 {
+        let is_one_in = |n, random: &mut SplitMix64| random.below(n) == 0;
         match self {
             Self::Slower => gap * unit / 1_000,
             Self::Pauses if is_one_in(20, random) => gap + 50_000 * (1 + random.below(1_200)),
@@ -106,7 +106,7 @@ impl Pace {
 }
 
 /// Capture in the format of pcap with other times; `None` for another format.
-fn retimed(capture: &[u8], pace: Pace, random: &mut Random) -> Option<Vec<u8>> {
+fn retimed(capture: &[u8], pace: TimingChange, random: &mut SplitMix64) -> Option<Vec<u8>> {
     let per_second = match capture.get(..4)? {
         [0xD4, 0xC3, 0xB2, 0xA1] => 1_000_000,
         [0x4D, 0x3C, 0xB2, 0xA1] => 1_000_000_000,
@@ -132,12 +132,12 @@ fn retimed(capture: &[u8], pace: Pace, random: &mut Random) -> Option<Vec<u8>> {
 /// On a lossless channel every packet is restored, and no flow becomes larger, for any intervals between packets.
 #[test]
 fn captures_come_back_at_any_pace() {
-    let folder = Folder::new("paces");
-    let mut random = Random(1);
+    let folder = OutputFolder::new("paces");
+    let mut random = SplitMix64(1);
     let mut count = 0;
     for capture in captures() {
         let octets = std::fs::read(&capture).unwrap();
-        for pace in [Pace::Slower, Pace::Pauses, Pace::Paced, Pace::Erratic] {
+        for pace in [TimingChange::Slower, TimingChange::Pauses, TimingChange::Paced, TimingChange::Erratic] {
             let Some(retimed) = retimed(&octets, pace, &mut random) else { continue };
             let path = folder.path("retimed.pcap");
             std::fs::write(&path, retimed).unwrap();
@@ -160,7 +160,7 @@ const SPACE: usize = 500_000;
 
 #[test]
 fn a_scan_takes_little_memory_and_output() {
-    let folder = Folder::new("flows");
+    let folder = OutputFolder::new("flows");
     let path = folder.path("scan.pcap");
     let packets: Vec<_> = (0..FLOWS).map(|port| datagram(u16::try_from(port).unwrap(), b"a probe")).collect();
     write(LinkType::RAW, &path, &packets);

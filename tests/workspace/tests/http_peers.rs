@@ -32,9 +32,9 @@ fn large() -> Vec<u8> {
 }
 
 /// Folder with objects, removed with the test.
-struct Folder(PathBuf);
+struct ObjectFolder(PathBuf);
 
-impl Folder {
+impl ObjectFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("thinair-http-peers-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -45,7 +45,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ObjectFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -62,7 +62,7 @@ impl Drop for Running {
 }
 
 /// Our server, and its port.
-fn serve(service: &str, folder: &Folder, options: &[&str]) -> (Running, u16) {
+fn serve(service: &str, folder: &ObjectFolder, options: &[&str]) -> (Running, u16) {
     let mut command = Command::new(thinair());
     command.args(["serve", "--service", service, "--bind", "0"]).args(options).arg(&folder.0);
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -140,10 +140,10 @@ fn script(name: &str) -> String {
 /// Report of our client on an object, and its octets.
 fn fetch(service: &str, url: &str, options: &[&str]) -> (Value, Vec<u8>) {
     let output = run(&[&[thinair(), "fetch", "--service", service, url, "--json"], options].concat());
-    let told: Value =
+    let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     let plain = run(&[&[thinair(), "fetch", "--service", service, url], options].concat());
-    (told, plain.stdout)
+    (report, plain.stdout)
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn curl_fetches_from_our_server_in_both_forms() {
     if !has("curl", "curl") {
         return;
     }
-    let folder = Folder::new("curl");
+    let folder = ObjectFolder::new("curl");
     for (service, version) in [("http", "1.1"), ("iot-http", "1.0")] {
         let (_server, port) = serve(service, &folder, &[]);
         let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
-        let told = " %{http_code} %{num_connects}\n";
+        let report = " %{http_code} %{num_connects}\n";
         for options in [&[][..], &["--http1.0"], &["--tcp-fastopen"]] {
-            let done = run(&[&["curl", "-sS", "-w", told, "-o", "-", &url("/10")], options].concat());
+            let done = run(&[&["curl", "-sS", "-w", report, "-o", "-", &url("/10")], options].concat());
             assert_eq!(text(&done.stdout), "0123456789 200 1\n", "{}", text(&done.stderr));
         }
         let done = run(&["curl", "-sS", &url("/large")]);
@@ -189,7 +189,7 @@ fn we_fetch_from_a_server_of_others() {
     if !has("python3", "python3") {
         return;
     }
-    let folder = Folder::new("python");
+    let folder = ObjectFolder::new("python");
     let mut command = Command::new("python3");
     command.args(["-u", "-c"]).arg(
         "import http.server, os, sys\n\
@@ -209,17 +209,21 @@ fn we_fetch_from_a_server_of_others() {
     let _server = Running(child);
     for service in ["http", "iot-http"] {
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {
-            let (told, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
-            assert_eq!((&told["status"], &told["octets"]), (&200.into(), &object.len().into()), "{told}");
+            let (report, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
+            assert_eq!(
+                (&report["status"], &report["octets"]),
+                (&200.into(), &object.len().into()),
+                "{report}"
+            );
             assert!(octets == object, "{service}: {} octets", octets.len());
         }
-        let (told, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
-        assert_eq!(told["status"], 404, "{told}");
+        let (report, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
+        assert_eq!(report["status"], 404, "{report}");
     }
 }
 
 /// Lines of a peer's client that fetches four of our objects: path, status, octets, SHA-256.
-fn four(folder: &Folder) -> [String; 4] {
+fn four(folder: &ObjectFolder) -> [String; 4] {
     let sums = |path: &str| {
         let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
         text(&sum.stdout).split(' ').next().unwrap().to_owned()
@@ -238,7 +242,7 @@ fn aioquic_fetches_from_our_server() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("http3");
+    let folder = ObjectFolder::new("http3");
     let certificate = folder.0.join("server.pem").to_str().unwrap().to_owned();
     let (_server, port) = serve("http3", &folder, &["--save-certificate", &certificate]);
     let paths = ["/10", "/large", "/missing", "/10"];
@@ -252,7 +256,7 @@ fn we_fetch_from_aioquic() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("aioquic");
+    let folder = ObjectFolder::new("aioquic");
     let mut command = Command::new("python3");
     command.args(["-s", &script("http3.py"), "server"]).arg(&folder.0).env("PYTHONPATH", python());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -261,12 +265,12 @@ fn we_fetch_from_aioquic() {
     let certificate = folder.0.join("aioquic.pem").to_str().unwrap().to_owned();
     let trusting = ["--trust-certificate", &certificate];
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 /// zlib reads our header blocks, which end with their last bit.
@@ -275,7 +279,7 @@ fn spdy_of_npm_fetches_from_our_server() {
     if !has_spdy() {
         return;
     }
-    let folder = Folder::new("spdy");
+    let folder = ObjectFolder::new("spdy");
     for options in [&[][..], &["--keep", "1min"]] {
         let (_server, port) = serve("iot-spdy", &folder, options);
         let paths = ["/10", "/large", "/missing", "/10"];
@@ -296,12 +300,12 @@ fn we_fetch_from_the_spdy_of_npm() {
     let _server = Running(child);
     // The last one exceeds the client's windows several times.
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 #[test]
@@ -309,7 +313,7 @@ fn libcoap_fetches_from_our_server() {
     if !has("coap-client-notls", "libcoap3-bin") {
         return;
     }
-    let folder = Folder::new("libcoap");
+    let folder = ObjectFolder::new("libcoap");
     for (service, scheme) in [("coap", "coap"), ("coap-tcp", "coap+tcp")] {
         let (_server, port) = serve(service, &folder, &[]);
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {
@@ -346,8 +350,8 @@ fn we_fetch_from_libcoap() {
             std::thread::sleep(std::time::Duration::from_millis(100));
             fetched = fetch(service, &url, &[]);
         }
-        let (told, body) = fetched;
-        assert_eq!(told["status"], 205, "{told}");
+        let (report, body) = fetched;
+        assert_eq!(report["status"], 205, "{report}");
         assert!(text(&body).contains("libcoap"), "{}", text(&body));
     }
 }

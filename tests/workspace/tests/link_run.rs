@@ -65,7 +65,7 @@ fn link(thinair: &str, options: &[&str], command: &[&str]) -> Output {
 }
 
 /// JSON of a successful run, and the output of its command.
-fn told(output: &Output, what: &str) -> (Value, String) {
+fn report(output: &Output, what: &str) -> (Value, String) {
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{what}: {}\n{printed}", output.status);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -116,7 +116,7 @@ fn ping_takes_the_time_of_the_link() {
     let options =
         ["--preset", "zigbee-20k", "--log", log.to_str().unwrap(), "--pcap", pcap.to_str().unwrap()];
     let ping = ["ping", "-c", "20", "-i", "0.1", "-s", "16", "10.9.0.2"];
-    let (json, printed) = told(&link(thinair, &options, &ping), "ping");
+    let (json, printed) = report(&link(thinair, &options, &ping), "ping");
 
     // 20 requests and 20 responses of 44 octets, and no other packets.
     for direction in ["a_to_b", "b_to_a"] {
@@ -153,7 +153,7 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
     }
     let ping = ["ping", "-6", "-c", "3", "-i", "0.2", "-s", "952", "fd09::2"];
     let (json, printed) =
-        told(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -6");
+        report(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -6");
     assert_eq!(round_trips(&printed).len(), 3, "{printed}");
     for direction in ["a_to_b", "b_to_a"] {
         assert_eq!((count(&json, direction, "packets"), count(&json, direction, "octets")), (3, 3_000));
@@ -163,7 +163,7 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
     }
     // IPv4 fragments by itself: 980 octets of ICMP in fragments of 104.
     let ping = ["ping", "-c", "2", "-i", "0.2", "-s", "972", "10.9.0.2"];
-    let (json, _) = told(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -4");
+    let (json, _) = report(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -4");
     for direction in ["a_to_b", "b_to_a"] {
         assert_eq!((count(&json, direction, "packets"), count(&json, direction, "frames")), (20, 20));
     }
@@ -184,7 +184,7 @@ fn headers_by_iphc_are_short_and_hosts_get_whole_packets() {
     {
         let options =
             [&["--preset", "zigbee-250k", "--ip-pcap", pcap.to_str().unwrap()][..], options].concat();
-        let (json, printed) = told(&link(thinair, &options, &ping), name);
+        let (json, printed) = report(&link(thinair, &options, &ping), name);
         assert_eq!(round_trips(&printed).len(), 5, "{name}: {printed}");
         for direction in ["a_to_b", "b_to_a"] {
             assert_eq!(count(&json, direction, "octets"), 5 * 64, "{name}");
@@ -228,7 +228,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
     for (name, rohc) in runs {
         let pcap = folder.join(format!("{name}.pcap"));
         let options = [plain, rohc, &["--pcap", pcap.to_str().unwrap()]].concat();
-        let (json, printed) = told(&link(thinair, &options, &["sh", "-c", talk]), name);
+        let (json, printed) = report(&link(thinair, &options, &["sh", "-c", talk]), name);
         let answers = printed.lines().filter_map(|line| line.strip_prefix("answer: "));
         let answers: Vec<u64> = answers.map(|answer| answer.trim().parse().unwrap_or_default()).collect();
         assert_eq!(answers.len(), 20, "{name}: {printed}");
@@ -311,11 +311,11 @@ fn an_interrupted_link_is_gone_within_a_second_and_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(link.stderr.take().unwrap()).lines();
-        let names: Vec<_> = (0..2).map(|_| said.next().unwrap().unwrap()).collect();
+        let mut text = BufReader::new(link.stderr.take().unwrap()).lines();
+        let names: Vec<_> = (0..2).map(|_| text.next().unwrap().unwrap()).collect();
         let name = |line: &String| line.split(" is ").nth(1).unwrap().split(',').next().unwrap().to_owned();
         let names: Vec<_> = names.iter().map(name).collect();
-        said.next();
+        text.next();
         let files: Vec<_> = names.iter().map(|name| Path::new("/run/netns").join(name)).collect();
         // Names are not allowed everywhere.
         let named = names.iter().all(|name| !name.contains('/'));
@@ -341,8 +341,8 @@ fn a_command_that_will_not_end_is_ended() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(link.stdout.take().unwrap()).lines();
-    assert_eq!(said.next().unwrap().unwrap(), "ready");
+    let mut text = BufReader::new(link.stdout.take().unwrap()).lines();
+    assert_eq!(text.next().unwrap().unwrap(), "ready");
     let asked = Instant::now();
     interrupt(&link, "-INT");
     let status = link.wait().unwrap();

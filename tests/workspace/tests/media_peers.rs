@@ -29,18 +29,18 @@ use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 
 /// Flow: its name in `media.py` and in `captures`, its minimum number of packets, and its profile.
-struct Flow {
+struct MediaFlow {
     live: &'static str,
     capture: &'static str,
     least: usize,
     profile: &'static str,
 }
 
-const fn flow(live: &'static str, capture: &'static str, least: usize, profile: &'static str) -> Flow {
-    Flow { live, capture, least, profile }
+const fn flow(live: &'static str, capture: &'static str, least: usize, profile: &'static str) -> MediaFlow {
+    MediaFlow { live, capture, least, profile }
 }
 
-const FLOWS: &[Flow] = &[
+const FLOWS: &[MediaFlow] = &[
     flow("rtp-pcmu-ipv4", "rtp_udp4_pcmu", 200, "rtp"),
     flow("rtp-pcmu-ipv6", "rtp_udp6_pcmu", 200, "rtp"),
     flow("rtp-opus-dtx-ipv4", "rtp_udp4_opus_dtx", 100, "rtp"),
@@ -116,7 +116,7 @@ fn live_media_come_back_bit_for_bit() {
     }
     let captures = folder().join("media-peers");
     fs::create_dir_all(&captures).unwrap();
-    let capture = |flow: &Flow| captures.join(flow.live).with_extension("pcap");
+    let capture = |flow: &MediaFlow| captures.join(flow.live).with_extension("pcap");
     let done = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for lane in 0..LANES {
@@ -131,20 +131,20 @@ fn live_media_come_back_bit_for_bit() {
     });
     for (number, run) in done.into_inner().unwrap() {
         let flow = &FLOWS[number];
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {}, because of {}", flow.live, said.trim());
+            println!("skipped: {}, because of {}", flow.live, text.trim());
             continue;
         }
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{}: {stderr}\nSee {}.log", flow.live, capture(flow).display());
-        println!("{}: {}", flow.live, said.trim());
+        println!("{}: {}", flow.live, text.trim());
         hold(flow.live, flow, &capture(flow));
     }
 }
 
 /// Checks a capture, and prints the sizes of its headers.
-fn hold(what: &str, flow: &Flow, capture: &Path) {
+fn hold(what: &str, flow: &MediaFlow, capture: &Path) {
     let packets = packets(capture);
     assert!(packets.len() >= flow.least, "{what}: {} packets instead of {}", packets.len(), flow.least);
     for (number, (_, packet)) in (1..).zip(&packets) {
@@ -162,7 +162,7 @@ fn hold(what: &str, flow: &Flow, capture: &Path) {
 
 /// Carries every packet to a decompressor, whose feedback arrives before the next packet. Returns the last profile, and
 /// the mean size of headers before and after.
-fn round_trip(flow: &Flow, packets: &[Packet], cids: CidSpace, mode: Mode, what: &str) -> String {
+fn round_trip(flow: &MediaFlow, packets: &[PacketAt], cids: CidSpace, mode: Mode, what: &str) -> String {
     let channel = Channel::new(cids, cids.highest().min(15), ProfileSet::v1()).unwrap();
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
     // RTP is configured by its port, or detected.
@@ -259,10 +259,10 @@ fn folder() -> PathBuf {
 }
 
 /// Packet and its time.
-type Packet = (Instant, Vec<u8>);
+type PacketAt = (Instant, Vec<u8>);
 
 /// IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+fn packets(path: &Path) -> Vec<PacketAt> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {

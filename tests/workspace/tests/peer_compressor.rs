@@ -20,7 +20,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, Run, groups, hex};
+use common::peer::{BLOCKS, CIDS, MODES, StreamRun, groups, hex};
 use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
@@ -45,12 +45,12 @@ fn packets_of_another_compressor_come_back() {
         // With one context, each flow replaces that of the previous one.
         let all = CIDS.into_iter().chain([("one", CidSpace::Small, 0)]);
         for (mode, cids) in MODES.iter().flat_map(|mode| all.clone().map(move |cids| (mode, cids))) {
-            let mut counts = Counts::default();
+            let mut counts = CompressorCounts::default();
             for stream in streams {
-                let run = Run { program: &program, mode, cids, stream };
+                let run = StreamRun { program: &program, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut formats);
             }
-            let Counts { right, wrong, refused, by_peer } = counts;
+            let CompressorCounts { right, wrong, refused, by_peer } = counts;
             let all = right + wrong + refused + by_peer;
             println!("{name:<44}{mode:<6}{:<7}{all:>8}{right:>8}{wrong:>7}{refused:>9}{by_peer:>10}", cids.0);
             lost += wrong + refused;
@@ -66,7 +66,7 @@ fn packets_of_another_compressor_come_back() {
 }
 
 #[derive(Default)]
-struct Counts {
+struct CompressorCounts {
     right: usize,
     wrong: usize,
     refused: usize,
@@ -82,10 +82,10 @@ fn has_idle_ack(packet: &[u8]) -> bool {
     tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     fn go(
         &self,
-        counts: &mut Counts,
+        counts: &mut CompressorCounts,
         failures: &mut BTreeMap<String, String>,
         formats: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {

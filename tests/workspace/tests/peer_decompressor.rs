@@ -22,7 +22,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, Peer, RTP_PORTS, Run, Stream, groups, hex};
+use common::peer::{BLOCKS, CIDS, CaptureStream, MODES, PeerProgram, RTP_PORTS, StreamRun, groups, hex};
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
@@ -50,12 +50,12 @@ fn another_decompressor_gives_the_packets_back() {
     );
     for (name, streams) in &groups {
         for (mode, cids) in MODES.iter().flat_map(|mode| CIDS.map(|cids| (mode, cids))) {
-            let mut counts = Counts::default();
+            let mut counts = DecompressorCounts::default();
             for stream in streams {
-                let run = Run { program: &program, mode, cids, stream };
+                let run = StreamRun { program: &program, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut sent);
             }
-            let Counts { right, wrong, refused, beyond } = &counts;
+            let DecompressorCounts { right, wrong, refused, beyond } = &counts;
             println!(
                 "{name:<44}{mode:<6}{:<7}{:>8}{right:>8}{wrong:>7}{refused:>9}{:>10}",
                 cids.0,
@@ -81,8 +81,8 @@ fn another_decompressor_gives_the_packets_back() {
 
 /// One packet of each stream in turn, so that contexts are many and replace each other; 1 ms from one to the next.
 /// Without extension headers: the peer adds those of a flow to the lengths of the flow that follows in its context.
-fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
-    let streams: Vec<&Stream> = groups.iter().flat_map(|(_, streams)| streams).collect();
+fn in_turn(groups: &[(String, Vec<CaptureStream>)]) -> CaptureStream {
+    let streams: Vec<&CaptureStream> = groups.iter().flat_map(|(_, streams)| streams).collect();
     let longest = streams.iter().map(|stream| stream.packets.len()).max().unwrap_or(0);
     let octets =
         (0..longest).flat_map(|i| streams.iter().filter_map(move |stream| Some(&stream.packets.get(i)?.1)));
@@ -94,11 +94,11 @@ fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
         .zip(0..)
         .map(|(packet, i)| (Instant::from_millis(i), packet.clone()))
         .collect();
-    Stream { name: "all".to_owned(), packets }
+    CaptureStream { name: "all".to_owned(), packets }
 }
 
 /// State of a flow: values that the peer cannot change.
-struct First {
+struct FlowHistory {
     extensions: Vec<u8>,
     /// TOS and TTL of an outer IPv4 header, if there is an inner one.
     outer: Option<[u8; 2]>,
@@ -108,10 +108,10 @@ struct First {
 }
 
 /// Flows of a stream, by addresses, protocol and ports.
-type Flows = BTreeMap<Vec<u8>, First>;
+type FlowHistories = BTreeMap<Vec<u8>, FlowHistory>;
 
 /// Reason that a packet exceeds the abilities of the peer, if there is one.
-fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
+fn beyond(packet: &[u8], flows: &mut FlowHistories) -> Option<&'static str> {
     let Ok(chain) = HeaderChain::parse(packet) else { return Some("no IP packet") };
     let ips = chain.ips();
     if ips.len() > 2 {
@@ -145,7 +145,7 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
         flow.push(ip.next);
         flow.extend_from_slice(&packet[ip.offset..][addresses]);
     }
-    let first = flows.entry(flow).or_insert_with(|| First {
+    let first = flows.entry(flow).or_insert_with(|| FlowHistory {
         extensions: extensions.clone(),
         outer,
         last_sn: 0,
@@ -167,17 +167,17 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
 }
 
 #[derive(Default)]
-struct Counts {
+struct DecompressorCounts {
     right: usize,
     wrong: usize,
     refused: usize,
     beyond: BTreeMap<&'static str, usize>,
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     fn go(
         &self,
-        counts: &mut Counts,
+        counts: &mut DecompressorCounts,
         failures: &mut BTreeMap<String, String>,
         sent: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
@@ -187,7 +187,7 @@ impl Run<'_> {
         let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
         let mut peer = self.start(&[self.mode]);
         let mut out = vec![0; 70_000];
-        let mut flows = Flows::new();
+        let mut flows = FlowHistories::new();
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
             if let Some(reason) = beyond(packet, &mut flows) {
                 *counts.beyond.entry(reason).or_default() += 1;
@@ -196,7 +196,7 @@ impl Run<'_> {
             let done = compressor.compress(*now, packet, &mut out).unwrap();
             let rohc = &out[..done.len];
             *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
-            let answer = Answer::of(&mut peer, rohc);
+            let answer = PeerAnswer::of(&mut peer, rohc);
             let what = if answer.packet == *packet {
                 counts.right += 1;
                 None
@@ -236,14 +236,14 @@ impl Run<'_> {
     }
 }
 
-struct Answer {
+struct PeerAnswer {
     packet: Vec<u8>,
     status: u8,
     feedback: Vec<u8>,
 }
 
-impl Answer {
-    fn of(peer: &mut Peer, rohc: &[u8]) -> Self {
+impl PeerAnswer {
+    fn of(peer: &mut PeerProgram, rohc: &[u8]) -> Self {
         peer.put(rohc);
         peer.flush();
         Self { packet: peer.octets(), status: peer.octet(), feedback: peer.octets() }

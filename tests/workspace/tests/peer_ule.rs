@@ -41,19 +41,19 @@ const LONGEST: usize = 32_771;
 const CRATE: &str = "crate ule";
 
 /// Impairments of TS Packets, each in this many of 1,000.
-struct Line {
+struct ImpairedLine {
     name: &'static str,
     lost: u64,
     twice: u64,
     flipped: u64,
 }
 
-const LINES: [Line; 5] = [
-    Line { name: "as sent", lost: 0, twice: 0, flipped: 0 },
-    Line { name: "1 % of TS Packets lost", lost: 10, twice: 0, flipped: 0 },
-    Line { name: "1 % twice", lost: 0, twice: 10, flipped: 0 },
-    Line { name: "1 % with a flipped bit", lost: 0, twice: 0, flipped: 10 },
-    Line { name: "0.5 % each", lost: 5, twice: 5, flipped: 5 },
+const LINES: [ImpairedLine; 5] = [
+    ImpairedLine { name: "as sent", lost: 0, twice: 0, flipped: 0 },
+    ImpairedLine { name: "1 % of TS Packets lost", lost: 10, twice: 0, flipped: 0 },
+    ImpairedLine { name: "1 % twice", lost: 0, twice: 10, flipped: 0 },
+    ImpairedLine { name: "1 % with a flipped bit", lost: 0, twice: 0, flipped: 10 },
+    ImpairedLine { name: "0.5 % each", lost: 5, twice: 5, flipped: 5 },
 ];
 
 #[test]
@@ -154,7 +154,7 @@ fn encapsulate(pdus: &[Accepted]) -> Vec<TsPacket> {
     stream
 }
 
-impl Line {
+impl ImpairedLine {
     fn carry(&self, stream: &[TsPacket]) -> Vec<TsPacket> {
         let mut random = Random::new(3);
         let mut arriving = Vec::new();

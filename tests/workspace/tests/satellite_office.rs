@@ -26,21 +26,21 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use common::world::in_a_world;
-use place::{Place, Way, has};
-use services::{Amount, Service};
+use place::{OfficePath, OfficePlace, has};
+use services::{Amount, OfficeService};
 
 /// Name of a figure, and its values: one, or one per direction of the link, up first.
-pub(crate) type Figure = (&'static str, Vec<f64>);
+pub(crate) type OfficeFigure = (&'static str, Vec<f64>);
 
 /// Figures with each seed, by service and path.
-type Found = BTreeMap<(Service, Way), Vec<Vec<Figure>>>;
+type OfficeFigures = BTreeMap<(OfficeService, OfficePath), Vec<Vec<OfficeFigure>>>;
 
 #[test]
 fn what_the_link_did_not_lose_arrives() {
     in_a_world("what_the_link_did_not_lose_arrives", || {
-        let services = [Service::Dns, Service::Call, Service::Mqtt];
+        let services = [OfficeService::Dns, OfficeService::Call, OfficeService::Mqtt];
         run(
-            &[Way::Plain, Way::Tunnel],
+            &[OfficePath::Plain, OfficePath::Tunnel],
             &[1],
             &services,
             &Amount { lookups: 5, keys: 0, packets: 250, messages: 5 },
@@ -54,33 +54,33 @@ fn every_service_every_way() {
     in_a_world("every_service_every_way", || {
         let amount = Amount { lookups: 10, keys: 50, packets: 1_000, messages: 20 };
         run(
-            &[Way::Plain, Way::Tunnel, Way::TunnelWithoutTcp, Way::OpenVpn],
+            &[OfficePath::Plain, OfficePath::Tunnel, OfficePath::TunnelWithoutTcp, OfficePath::OpenVpn],
             &[1, 2, 3],
-            &Service::ALL,
+            &OfficeService::ALL,
             &amount,
         );
     });
 }
 
 /// Runs services in sequence, every path at the same time, once with each seed of the link; prints the medians.
-fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
+fn run(ways: &[OfficePath], seeds: &[u64], services: &[OfficeService], amount: &Amount) {
     let started = Instant::now();
     if !["ip", "nft"].into_iter().all(has) {
         return;
     }
-    let ways: Vec<Way> =
+    let ways: Vec<OfficePath> =
         ways.iter().copied().filter(|way| way.programs().iter().all(|program| has(program))).collect();
-    let there = |service: &Service| service.programs().iter().all(|program| has(program));
-    let services: Vec<Service> = services.iter().copied().filter(there).collect();
+    let there = |service: &OfficeService| service.programs().iter().all(|program| has(program));
+    let services: Vec<OfficeService> = services.iter().copied().filter(there).collect();
     place::prepare(&services);
 
-    let found = Mutex::<Found>::default();
+    let found = Mutex::<OfficeFigures>::default();
     std::thread::scope(|scope| {
         for (index, &way) in ways.iter().enumerate() {
             for (shift, &seed) in seeds.iter().enumerate() {
                 let (found, services) = (&found, &services);
                 scope.spawn(move || {
-                    let place = Place::new(index * seeds.len() + shift, way, seed, services);
+                    let place = OfficePlace::new(index * seeds.len() + shift, way, seed, services);
                     for &service in services {
                         let figures = place.measure(|| service.run(&place, amount));
                         found.lock().unwrap().entry((service, way)).or_default().push(figures);
@@ -98,7 +98,7 @@ fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
 }
 
 /// Prints the medians as a Markdown table.
-fn print(found: &Found, ways: &[Way], services: &[Service], amount: &Amount) {
+fn print(found: &OfficeFigures, ways: &[OfficePath], services: &[OfficeService], amount: &Amount) {
     let line = |cells: &[String]| println!("| {} |", cells.join(" | "));
     let names = ways.iter().map(|way| way.name().to_owned());
     line(&["service".to_owned(), "figure".to_owned()].into_iter().chain(names).collect::<Vec<_>>());

@@ -92,15 +92,15 @@ fn run_over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &st
     if output.status.code() == Some(124) {
         return None;
     }
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{}\n{told}\n{}",
+        "{}\n{report}\n{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(told.contains("all is there"), "{told}");
-    Some(told)
+    assert!(report.contains("all is there"), "{report}");
+    Some(report)
 }
 
 fn over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &str) -> String {
@@ -168,34 +168,37 @@ fn through_the_proxy(thinair: &str, sizer: &str, octets: usize, loss: &str) -> (
     let folder = folder(&format!("proxy-{}", sizer.replace(':', "-")));
     let options = ["--delay", "5ms", "--loss", loss, "--seed", "3", "--log", "log.csv"];
     over_the_link(&folder, thinair, &options, &proxied(sizer, octets));
-    let told = fs::read_to_string(folder.join("told")).unwrap();
-    let told: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
-    assert_eq!((&told["state"], &told["octets"]), (&"complete".into(), &octets.into()), "{told}");
+    let report = fs::read_to_string(folder.join("told")).unwrap();
+    let report: Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
+    assert_eq!((&report["state"], &report["octets"]), (&"complete".into(), &octets.into()), "{report}");
     let log = fs::read_to_string(folder.join("log.csv")).unwrap();
     let lines = log.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let packets = lines.filter(|line| line[1] == "A").map(|line| line[7].parse::<usize>().unwrap());
     // Segments that open and close the stream have no payload; a SYN has longer options.
     let payloads: Vec<_> =
         packets.skip(2).map(|octets| octets.saturating_sub(HEADERS)).filter(|payload| *payload > 0).collect();
-    println!("{sizer}: {told}\n{payloads:?}");
-    (told, payloads)
+    println!("{sizer}: {report}\n{payloads:?}");
+    (report, payloads)
 }
 
 #[test]
 fn the_proxy_cuts_where_its_control_says() {
     let Some(thinair) = thinair() else { return };
-    let (told, sizes) = through_the_proxy(&thinair, "fixed:200", 20_000, "2");
+    let (report, sizes) = through_the_proxy(&thinair, "fixed:200", 20_000, "2");
     assert!(sizes.iter().all(|size| *size == 200));
-    assert_eq!(told["segments"], 100);
-    assert_eq!(told["sent_again"], sizes.len() - 100);
+    assert_eq!(report["segments"], 100);
+    assert_eq!(report["sent_again"], sizes.len() - 100);
     assert!(sizes.len() > 100, "nothing was lost");
 
-    let (told, sizes) = through_the_proxy(&thinair, "tssa", 40_000, "2");
-    assert_eq!(told["segments"].as_u64().unwrap() + told["sent_again"].as_u64().unwrap(), sizes.len() as u64);
+    let (report, sizes) = through_the_proxy(&thinair, "tssa", 40_000, "2");
+    assert_eq!(
+        report["segments"].as_u64().unwrap() + report["sent_again"].as_u64().unwrap(),
+        sizes.len() as u64
+    );
     // The last segment has the rest.
     assert_eq!(
-        (sizes[0], told["least"].as_u64(), sizes.iter().max().map(|most| *most as u64)),
-        (64, Some(64), told["most"].as_u64())
+        (sizes[0], report["least"].as_u64(), sizes.iter().max().map(|most| *most as u64)),
+        (64, Some(64), report["most"].as_u64())
     );
     let mut kinds = sizes;
     kinds.sort_unstable();
@@ -225,13 +228,13 @@ fn the_tunnel_lets_the_system_cut_and_what_is_sent_again_too() {
             $THINAIR tunnel status {name}.sock --json >{name}.told
             ip -4 route; ip -6 route"
         );
-        let told =
+        let report =
             over_the_link(&folder, &thinair, &["--delay", "5ms", "--loss", "3", "--seed", "4"], &script);
         let sizes = sizes(&folder.join(format!("{name}.pcap")));
         let first = first_time(&sizes);
         assert_eq!(first.iter().sum::<usize>(), octets);
-        println!("{sizer}: {first:?}\n{told}");
-        let route = told.lines().find(|line| line.starts_with(there)).unwrap_or_else(|| panic!("{told}"));
+        println!("{sizer}: {first:?}\n{report}");
+        let route = report.lines().find(|line| line.starts_with(there)).unwrap_or_else(|| panic!("{report}"));
         assert!(route.contains("mtu lock"), "{route}");
         let status: Value =
             serde_json::from_slice(&fs::read(folder.join(format!("{name}.told"))).unwrap()).unwrap();
@@ -271,10 +274,10 @@ fn how_long_a_file_takes_by_control() {
                 scope.spawn(move || {
                     let folder = folder(&format!("time-{}-{seed}", sizer.replace(':', "-")));
                     let options = [&options[..], &[&seed]].concat();
-                    let told = run_over_the_link(&folder, thinair, &options, &proxied(sizer, 96_000));
+                    let report = run_over_the_link(&folder, thinair, &options, &proxied(sizer, 96_000));
                     // An unfinished transfer counts as its time limit: it would have taken longer.
-                    let time = told.as_deref().map_or(LIMIT, |told| {
-                        told.split("after ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap()
+                    let time = report.as_deref().map_or(LIMIT, |report| {
+                        report.split("after ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap()
                     });
                     time.parse::<f64>().unwrap()
                 })

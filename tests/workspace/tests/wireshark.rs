@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{self, Folder, hex, ok};
+use common::tshark::{self, OutputFolder, hex, ok};
 use common::{command, root, text};
 use serde_json::Value;
 use thinair_capture::{LinkType, Reader};
@@ -57,7 +57,7 @@ const FIELDS: &[&str] = &[
 #[test]
 fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("fields");
+    let folder = OutputFolder::new("fields");
     let mut formats = BTreeSet::new();
     for capture in captures(&folder) {
         let sent = packets(&capture);
@@ -65,10 +65,10 @@ fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
             let name = format!("{} {options:?}", capture.display());
             let rohc = folder.path("rohc.pcap");
             ok(run(&thinair, &["compress"], options).args([&capture, &rohc]).output().unwrap());
-            let told = dissected(&thinair, &rohc, options);
+            let shown = dissected(&thinair, &rohc, options);
             let seen = dissected_by_tshark(&rohc, preferences);
-            assert_eq!((told.len(), seen.len()), (sent.len(), sent.len()), "{name}");
-            for ((ours, theirs), packet) in told.iter().zip(&seen).zip(&sent) {
+            assert_eq!((shown.len(), seen.len()), (sent.len(), sent.len()), "{name}");
+            for ((ours, theirs), packet) in shown.iter().zip(&seen).zip(&sent) {
                 let profile = ours["profile"].as_u64().unwrap();
                 if profile == COAP || profile == COAP_2015 {
                     formats.insert(text(ours, "format"));
@@ -140,7 +140,7 @@ fn values_of(packet: &Value, name: &str) -> String {
 #[test]
 fn packets_can_be_shown_in_any_order() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("order");
+    let folder = OutputFolder::new("order");
     let rohc = folder.path("rohc.pcap");
     for capture in ["coap_udp4_block1_block2.pcap", "coap_udp6_observe.pcap"] {
         let capture = root().join("captures").join(capture);
@@ -152,15 +152,15 @@ fn packets_can_be_shown_in_any_order() {
 #[test]
 fn missing_state_is_said() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("missing");
+    let folder = OutputFolder::new("missing");
     let (rohc, cut) = (folder.path("rohc.pcap"), folder.path("cut.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES, "--mode=o"]).args([&capture, &rohc]).output().unwrap());
-    let told = dissected(&thinair, &rohc, &[PROFILES]);
+    let shown = dissected(&thinair, &rohc, &[PROFILES]);
     let all = rohc_packets(&rohc);
 
     // Without an IR packet there is no profile, so only the CID is shown.
-    let late = told.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
+    let late = shown.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
     write(&cut, &all[late..]);
     for packet in dissected_by_tshark(&cut, &[]) {
         assert_eq!(packet[2..13].concat(), "", "{packet:?}");
@@ -170,8 +170,12 @@ fn missing_state_is_said() {
     // Without the packet that defines a template, packets that refer to it cannot be parsed further.
     let defines =
         |packet: &Value| packet["format"] == "co_common" && !values_of(packet, "outline length").is_empty();
-    let cut_out: Vec<_> =
-        all.iter().zip(&told).filter(|(_, told)| !defines(told)).map(|(packet, _)| packet.clone()).collect();
+    let cut_out: Vec<_> = all
+        .iter()
+        .zip(&shown)
+        .filter(|(_, shown)| !defines(shown))
+        .map(|(packet, _)| packet.clone())
+        .collect();
     assert!(cut_out.len() < all.len());
     write(&cut, &cut_out);
     let seen = dissected_by_tshark(&cut, &[]);
@@ -185,16 +189,16 @@ fn missing_state_is_said() {
 #[test]
 fn damaged_packets_are_survived() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("damaged");
+    let folder = OutputFolder::new("damaged");
     let (rohc, damaged) = (folder.path("rohc.pcap"), folder.path("damaged.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
     let all = rohc_packets(&rohc);
-    let told = &dissected(&thinair, &rohc, &[PROFILES])[0];
+    let shown = &dissected(&thinair, &rohc, &[PROFILES])[0];
     let ir = &all[0];
     assert_eq!(ir[0], 0xFD);
 
-    let header = told["decompressed"]["header_octets_in"].as_u64().unwrap() as usize;
+    let header = shown["decompressed"]["header_octets_in"].as_u64().unwrap() as usize;
     let mut packets: Vec<_> = (0..header * 8)
         .map(|bit| {
             let mut packet = ir.clone();
@@ -226,7 +230,7 @@ fn damaged_packets_are_survived() {
 #[test]
 fn feedback_is_read_in_the_form_of_its_profile() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("feedback");
+    let folder = OutputFolder::new("feedback");
     let (rohc, feedback) = (folder.path("rohc.pcap"), folder.path("feedback.pcap"));
     let capture = root().join("captures/coap_udp4_observe.pcap");
     for (profiles, form) in
@@ -236,9 +240,9 @@ fn feedback_is_read_in_the_form_of_its_profile() {
         ok(compress.arg("--feedback-out").args([&feedback, &capture, &rohc]).output().unwrap());
         let fields =
             ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
-        let told = fields_of(&feedback, &[], &fields);
-        assert!(!told.is_empty());
-        for element in told {
+        let shown = fields_of(&feedback, &[], &fields);
+        assert!(!shown.is_empty());
+        for element in shown {
             assert_eq!(element, [form, "right", "0", ""]);
         }
     }
@@ -257,7 +261,7 @@ fn prepared() -> Option<String> {
 }
 
 /// CoAP over UDP of real stacks; those over IPv4 also without UDP checksums.
-fn captures(folder: &Folder) -> Vec<PathBuf> {
+fn captures(folder: &OutputFolder) -> Vec<PathBuf> {
     let all = common::files(&root().join("captures"), ".pcap");
     let mut captures: Vec<_> = all
         .into_iter()
@@ -282,9 +286,9 @@ fn captures(folder: &Folder) -> Vec<PathBuf> {
 fn dissected(thinair: &str, rohc: &Path, options: &[&str]) -> Vec<Value> {
     let channel: Vec<_> =
         options.iter().filter(|option| !["--ethertype", "--mode=o"].contains(*option)).copied().collect();
-    let told = ok(run(thinair, &["dissect", "--json"], &channel).arg(rohc).output().unwrap());
-    let told = String::from_utf8(told.stdout).unwrap();
-    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let shown = ok(run(thinair, &["dissect", "--json"], &channel).arg(rohc).output().unwrap());
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// [`FIELDS`] of every packet.

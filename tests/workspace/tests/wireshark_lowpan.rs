@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::tshark::{self, Folder, hex, values};
+use common::tshark::{self, OutputFolder, hex, values};
 use thinair_capture::LinkType;
 use thinair_lowpan::fragment::Fragments;
 use thinair_lowpan::frame::{AuxSecurityHeader, FrameType, FrameVersion, KeyIdMode, WpanFrame};
@@ -128,16 +128,16 @@ fn tshark_reads_the_headers_of_frames() {
     let frames = headers();
     println!("{} frames", frames.len());
     assert!(frames.len() > 50);
-    let folder = Folder::new("lowpan");
+    let folder = OutputFolder::new("lowpan");
     for (link_type, name) in [(WITH_FCS, "headers-fcs.pcap"), (WITHOUT_FCS, "headers.pcap")] {
         let file = folder.path(name);
         let written = frames.iter().map(octets);
         let written: Vec<_> =
             if link_type == WITH_FCS { written.map(with_fcs).collect() } else { written.collect() };
         tshark::write(link_type, &file, &written);
-        let told = tshark::fields_of(&[], &file, &OPTIONS, &HEADER);
-        assert_eq!(told.len(), frames.len());
-        for ((i, (frame, told)), written) in (1..).zip(frames.iter().zip(&told)).zip(&written) {
+        let shown = tshark::fields_of(&[], &file, &OPTIONS, &HEADER);
+        assert_eq!(shown.len(), frames.len());
+        for ((i, (frame, shown)), written) in (1..).zip(frames.iter().zip(&shown)).zip(&written) {
             let [dst16, dst64] = address(frame.destination);
             let [src16, src64] = address(frame.source);
             let security = frame.security;
@@ -168,7 +168,7 @@ fn tshark_reads_the_headers_of_frames() {
                 // tshark also shows this for a frame without one.
                 "1".to_owned(),
             ];
-            for ((name, ours), theirs) in HEADER.iter().zip(expected).zip(told) {
+            for ((name, ours), theirs) in HEADER.iter().zip(expected).zip(shown) {
                 assert_eq!(*theirs, ours, "frame {i}, {name}: {frame:?}");
             }
         }
@@ -263,7 +263,7 @@ fn tshark_puts_fragments_together() {
         }
     }
     println!("{} frames", frames.len());
-    let file = Folder::new("lowpan").path("fragments.pcap");
+    let file = OutputFolder::new("lowpan").path("fragments.pcap");
     tshark::write(WITH_FCS, &file, &frames);
     let fields = [
         "wpan.fcs_ok",
@@ -281,10 +281,10 @@ fn tshark_puts_fragments_together() {
         "6lowpan.fragment.error",
     ];
     let options = ["-o", "udp.check_checksum:TRUE"];
-    let told = tshark::fields_of(&[], &file, &options, &fields);
-    assert_eq!(told.len(), frames.len());
-    for (i, (expected, told)) in (1..).zip(expected.iter().zip(&told)) {
-        for ((name, ours), theirs) in fields.iter().zip(expected).zip(told) {
+    let shown = tshark::fields_of(&[], &file, &options, &fields);
+    assert_eq!(shown.len(), frames.len());
+    for (i, (expected, shown)) in (1..).zip(expected.iter().zip(&shown)) {
+        for ((name, ours), theirs) in fields.iter().zip(expected).zip(shown) {
             assert_eq!(values(theirs).join(","), *ours, "frame {i}, {name}");
         }
     }

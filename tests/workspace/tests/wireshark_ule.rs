@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::root;
-use common::tshark::{self, Folder, datagram, hex, values};
+use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::{LinkType, Reader};
 use thinair_link::Random;
 use thinair_rohc::{
@@ -61,7 +61,7 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule");
+    let folder = OutputFolder::new("ule");
     let sent = stream();
     let streams =
         [("as sent", sent.clone()), ("damaged", damaged(&sent)), ("odd", [&sent[..2], &odd()].concat())];
@@ -74,23 +74,23 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
             let options = ["-o", rule];
             let mut fields = [&["ule.sndu", "frame.protocols"], &FIELDS[..]].concat();
             fields.extend(["ule.lost", "_ws.expert.message"]);
-            let told = tshark::fields_of(&[script()], &file, &options, &fields);
-            assert_eq!(told.len(), datagrams.len());
+            let shown = tshark::fields_of(&[script()], &file, &options, &fields);
+            assert_eq!(shown.len(), datagrams.len());
 
             let mut buffer = vec![0; 4_000];
             let config = ReceiverConfig { after_bad_crc, ..ReceiverConfig::new(pid()) };
             let mut receiver = Receiver::new(config, &mut buffer);
             let mut sndus = 0;
-            for (i, (packets, told)) in (1..).zip(stream.chunks(7).zip(&told)) {
+            for (i, (packets, shown)) in (1..).zip(stream.chunks(7).zip(&shown)) {
                 let name = format!("{name}, {rule}, frame {i}");
-                let octets: Vec<_> = values(&told[0]).iter().map(|sndu| octets(sndu)).collect();
-                let ours = Told::of(&mut receiver, packets, &octets);
-                for ((field, ours), theirs) in FIELDS.iter().zip(ours.fields()).zip(&told[2..]) {
+                let octets: Vec<_> = values(&shown[0]).iter().map(|sndu| octets(sndu)).collect();
+                let ours = Expected::of(&mut receiver, packets, &octets);
+                for ((field, ours), theirs) in FIELDS.iter().zip(ours.fields()).zip(&shown[2..]) {
                     assert_eq!(values(theirs), ours, "{name}, {field}");
                 }
-                assert_eq!(values(&told[2 + FIELDS.len()]).len(), ours.lost, "{name}");
-                let rohc = told[1].split(':').filter(|protocol| *protocol == "rohc").count();
-                assert_eq!(rohc, ours.rohc(), "{name}: {}", told[1]);
+                assert_eq!(values(&shown[2 + FIELDS.len()]).len(), ours.lost, "{name}");
+                let rohc = shown[1].split(':').filter(|protocol| *protocol == "rohc").count();
+                assert_eq!(rohc, ours.rohc(), "{name}: {}", shown[1]);
                 sndus += octets.len();
             }
             let sync_errors = stream.iter().filter(|packet| !has_sync(packet)).count() as u64;
@@ -108,7 +108,7 @@ fn packets_can_be_shown_in_any_order() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-order").path("ule.pcap");
+    let file = OutputFolder::new("ule-order").path("ule.pcap");
     let stream = damaged(&stream());
     let datagrams: Vec<_> = stream.chunks(7).map(|packets| datagram(PORT, packets.as_flattened())).collect();
     tshark::write(LinkType::RAW, &file, &datagrams);
@@ -124,12 +124,12 @@ fn the_pid_can_be_named() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-pid").path("ule.pcap");
+    let file = OutputFolder::new("ule-pid").path("ule.pcap");
     let packets: Vec<_> = stream().into_iter().skip(2).take(7).collect();
     tshark::write(LinkType::RAW, &file, &[datagram(PORT, packets.as_flattened())]);
     let sndus = |options: &[&str]| {
-        let told = tshark::fields_of(&[script()], &file, options, &["ule.sndu", "_ws.expert.message"]);
-        values(&told[0][0]).len()
+        let shown = tshark::fields_of(&[script()], &file, options, &["ule.sndu", "_ws.expert.message"]);
+        values(&shown[0][0]).len()
     };
     assert!(sndus(&["-o", "ule.pids:32-0x35"]) > 3);
     assert_eq!(sndus(&["-o", "ule.pids:0x36"]), 0);
@@ -142,7 +142,7 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule-coap");
+    let folder = OutputFolder::new("ule-coap");
     let (alone, file) = (folder.path("rohc.pcap"), folder.path("ule.pcap"));
     let packets = compressed(&root().join("captures/coap_udp6_observe.pcap"));
     tshark::write(LinkType::USER0, &alone, &packets);
@@ -163,8 +163,8 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     let fields =
         ["rohc_coap.cid", "rohc_coap.format", "rohc_coap.msn", "rohc_coap.code", "rohc_coap.message_id"];
     let read = |file: &Path, options: &[&str]| {
-        let told = tshark::fields_of(&scripts, file, options, &fields);
-        let column = |i: usize| told.iter().flat_map(|told| values(&told[i])).collect::<Vec<_>>();
+        let shown = tshark::fields_of(&scripts, file, options, &fields);
+        let column = |i: usize| shown.iter().flat_map(|shown| values(&shown[i])).collect::<Vec<_>>();
         (0..fields.len()).map(column).collect::<Vec<_>>()
     };
     let expected = read(&alone, &[]);
@@ -208,7 +208,7 @@ fn octets(hex: &str) -> Vec<u8> {
 
 /// Expected fields of a datagram, each as often as it occurs.
 #[derive(Default)]
-struct Told {
+struct Expected {
     crc_status: Vec<String>,
     d: Vec<String>,
     length: Vec<String>,
@@ -224,58 +224,58 @@ struct Told {
     lost: usize,
 }
 
-impl Told {
+impl Expected {
     /// `sndus` are those that tshark shows, right or wrong: our Receiver must report equal ones, and deliver the
     /// contents of the right ones.
     fn of(receiver: &mut Receiver<'_>, packets: &[TsPacket], sndus: &[Vec<u8>]) -> Self {
-        let mut told = Self::default();
+        let mut shown = Self::default();
         let before = *receiver.counters();
         // Packets without sync byte have no PID, and reach no Receiver.
         for packet in packets.iter().filter(|packet| has_sync(packet)) {
             receiver.receive(packet, &mut |delivery| match delivery.payload {
                 Payload::Pdu(kind, pdu) => {
-                    told.pdu_type.push(format!("0x{:04x}", kind.value()));
+                    shown.pdu_type.push(format!("0x{:04x}", kind.value()));
                     // tshark shows no field without octets.
-                    told.pdu.extend((!pdu.is_empty()).then(|| hex(pdu)));
+                    shown.pdu.extend((!pdu.is_empty()).then(|| hex(pdu)));
                 }
-                Payload::Bridged(frame) => told.frame.push(hex(frame.octets())),
+                Payload::Bridged(frame) => shown.frame.push(hex(frame.octets())),
                 Payload::TsPackets(packets) => {
-                    told.ts_packet.extend(packets.iter().map(|packet| hex(packet)))
+                    shown.ts_packet.extend(packets.iter().map(|packet| hex(packet)))
                 }
             });
         }
         for sndu in sndus {
             let received = ReceivedSndu::read(sndu);
-            told.crc_status.push(if received.is_ok() { "right" } else { "wrong" }.to_owned());
-            told.d.push((sndu[0] >> 7).to_string());
-            told.length.push((sndu.len() - 4).to_string());
-            told.types.push(format!("0x{:02x}{:02x}", sndu[2], sndu[3]));
+            shown.crc_status.push(if received.is_ok() { "right" } else { "wrong" }.to_owned());
+            shown.d.push((sndu[0] >> 7).to_string());
+            shown.length.push((sndu.len() - 4).to_string());
+            shown.types.push(format!("0x{:02x}{:02x}", sndu[2], sndu[3]));
             if sndu[0] >> 7 == 0 {
-                told.npa.push(
+                shown.npa.push(
                     sndu[4..10].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":"),
                 );
             }
             let Ok(received) = received else { continue };
             let mut headers = OptionalHeaders::new(received.type_field, received.octets);
             while let Ok(Some(_)) = headers.read() {
-                told.types.push(format!("0x{:04x}", headers.rest().0.value()));
+                shown.types.push(format!("0x{:04x}", headers.rest().0.value()));
             }
             let Ok(chain) = ExtensionChain::read(received.type_field, received.octets) else { continue };
-            told.time_stamp.extend(chain.time_stamp.map(|time_stamp| time_stamp.micros().to_string()));
+            shown.time_stamp.extend(chain.time_stamp.map(|time_stamp| time_stamp.micros().to_string()));
             match chain.content {
-                SnduContent::Test(octets) => told.test.push(hex(octets)),
+                SnduContent::Test(octets) => shown.test.push(hex(octets)),
                 SnduContent::PduConcat(pdus) => {
-                    told.concat_length.extend(pdus.pdus().map(|pdu| pdu.len().to_string()));
+                    shown.concat_length.extend(pdus.pdus().map(|pdu| pdu.len().to_string()));
                 }
                 SnduContent::Pdu(..) | SnduContent::Bridged(_) | SnduContent::TsConcat(_) => {}
             }
         }
         let after = receiver.counters();
-        let count = |status: &str| told.crc_status.iter().filter(|told| *told == status).count() as u64;
+        let count = |status: &str| shown.crc_status.iter().filter(|shown| *shown == status).count() as u64;
         assert_eq!(count("right"), after.sndus - before.sndus);
         assert_eq!(count("wrong"), after.crc_errors - before.crc_errors);
-        told.lost = (after.cut_short - before.cut_short) as usize;
-        told
+        shown.lost = (after.cut_short - before.cut_short) as usize;
+        shown
     }
 
     fn fields(&self) -> [Vec<String>; FIELDS.len()] {

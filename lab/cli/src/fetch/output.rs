@@ -94,7 +94,7 @@ pub(super) fn show(arguments: &FetchArguments, fetched: &Fetched<'_>) -> anyhow:
     match (&fetched.error, &fetched.status) {
         (Some(error), _) => Err(anyhow::anyhow!("{}: {error}", arguments.url)),
         (None, Some((_, phrase))) if !fetched.is_success => {
-            eprintln!("thinair-lab: {}: the server says {phrase}", arguments.url);
+            eprintln!("thinair-lab: {}: the server responded {phrase}", arguments.url);
             Ok(ExitCode::FAILURE)
         }
         _ => Ok(ExitCode::SUCCESS),

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use thinair_cli::progress;
-use thinair_simulation::plan::{Job, Plan, Record, Results};
-use thinair_simulation::{Step, work};
+use thinair_simulation::plan::{ExperimentJob, ExperimentPlan, Results, RunRecord};
+use thinair_simulation::{WorkProgress, work};
 
 use super::{file, show};
 
@@ -45,7 +45,7 @@ pub(crate) struct RunArguments {
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.plan.display();
     let text = std::fs::read_to_string(&arguments.plan).with_context(|| format!("cannot read {path}"))?;
-    let mut plan = match Plan::read(&text) {
+    let mut plan = match ExperimentPlan::read(&text) {
         Ok(plan) => plan,
         Err(error) => {
             eprintln!("thinair-lab: {path}: {error}");
@@ -60,10 +60,10 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         None => None,
     };
     if !results.are_of(&plan.cells) {
-        anyhow::bail!("the file of --out has runs of another plan; give another name");
+        anyhow::bail!("the file of --out has runs of another plan: use another file");
     }
     let (part, of) = arguments.shard.unwrap_or((1, 1));
-    let jobs: Vec<Job> = plan
+    let jobs: Vec<ExperimentJob> = plan
         .jobs()
         .skip(part - 1)
         .step_by(of)
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         threads,
         |job| plan.run(job, plan.seed),
         |step| {
-            if let Step::Done(record) = step {
+            if let WorkProgress::Done(record) = step {
                 failed = keep(record, &mut out, &mut results).err();
                 bar.inc(1);
             }
@@ -109,17 +109,17 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a result, and adds it to the others.
-fn keep(record: Record, out: &mut Option<File>, results: &mut Results) -> anyhow::Result<()> {
+fn keep(record: RunRecord, out: &mut Option<File>, results: &mut Results) -> anyhow::Result<()> {
     let line = record.to_line() + "\n";
-    out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes())).context("cannot keep a result")?;
-    results.add(record).context("cannot keep a result")
+    out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes())).context("cannot store a result")?;
+    results.add(record).context("cannot store a result")
 }
 
 #[cfg(not(target_os = "linux"))]
 fn in_real_time(
     _: &RunArguments,
-    _: &Plan,
-    _: &[Job],
+    _: &ExperimentPlan,
+    _: &[ExperimentJob],
     _: Option<File>,
     _: Results,
 ) -> anyhow::Result<ExitCode> {
@@ -129,8 +129,8 @@ fn in_real_time(
 #[cfg(target_os = "linux")]
 fn in_real_time(
     arguments: &RunArguments,
-    plan: &Plan,
-    jobs: &[Job],
+    plan: &ExperimentPlan,
+    jobs: &[ExperimentJob],
     mut out: Option<File>,
     mut results: Results,
 ) -> anyhow::Result<ExitCode> {

@@ -104,12 +104,12 @@ fn to_json(title: &str, results: &Results) -> Value {
     };
     let cells: Vec<_> = results.cells().map(cell).collect();
     let time = if results.real_time().is_some() { "real" } else { "virtual" };
-    let mut told =
+    let mut value =
         json!({ "schema": SCHEMA, "title": title, "time": time, "keys": keys(results), "cells": cells });
     if let Some(late) = results.real_time() {
-        told["lateness"] = json!(late);
+        value["lateness"] = json!(late);
     }
-    told
+    value
 }
 
 /// Name, and points: position, mean and half of the interval.

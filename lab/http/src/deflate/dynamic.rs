@@ -18,7 +18,7 @@ const ROUNDS: usize = 8;
 pub(super) struct Dynamic {
     pub(super) codes: Codes,
     pub(super) steps: Vec<ParseStep>,
-    said: EncodedCodes,
+    encoded: EncodedCodes,
     /// Size of the block in bits, without the three bits of its header.
     pub(super) bits: u32,
 }
@@ -43,29 +43,29 @@ impl Dynamic {
         for _ in 0..ROUNDS {
             let (steps, _) = matches.cheapest(&codes, 0)?;
             codes = measured(&steps);
-            let said = EncodedCodes::of(&codes);
+            let encoded = EncodedCodes::of(&codes);
             let bits =
-                said.bits() + steps.iter().map(|step| codes.cost(*step)).sum::<u32>() + codes.end_cost();
+                encoded.bits() + steps.iter().map(|step| codes.cost(*step)).sum::<u32>() + codes.end_cost();
             if best.as_ref().is_some_and(|best| best.bits <= bits) {
                 break;
             }
-            best = Some(Self { codes: codes.clone(), steps, said, bits });
+            best = Some(Self { codes: codes.clone(), steps, encoded, bits });
         }
         best
     }
 
     /// Writes the codes.
     pub(super) fn write_codes(&self, out: &mut Bits) {
-        let said = &self.said;
-        out.push((said.literals - 257) as u16, 5);
-        out.push((said.distances - 1) as u16, 5);
-        out.push((said.lengths - 4) as u16, 4);
-        for symbol in ORDER.iter().take(said.lengths) {
-            out.push(said.code.lengths[*symbol].into(), 3);
+        let encoded = &self.encoded;
+        out.push((encoded.literals - 257) as u16, 5);
+        out.push((encoded.distances - 1) as u16, 5);
+        out.push((encoded.lengths - 4) as u16, 4);
+        for symbol in ORDER.iter().take(encoded.lengths) {
+            out.push(encoded.code.lengths[*symbol].into(), 3);
         }
-        for &(symbol, extra, extra_bits) in &said.runs {
+        for &(symbol, extra, extra_bits) in &encoded.runs {
             let symbol = usize::from(symbol);
-            out.push_code(said.code.codes[symbol], said.code.lengths[symbol]);
+            out.push_code(encoded.code.codes[symbol], encoded.code.lengths[symbol]);
             out.push(extra, extra_bits);
         }
     }

@@ -32,11 +32,11 @@ pub enum InflateError {
 impl fmt::Display for InflateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Head => "no zlib stream",
-            Self::Dictionary => "another dictionary is needed",
-            Self::Block => "a block of deflate is malformed",
-            Self::TooLarge => "more octets than are taken come out of it",
-            Self::Ended => "the zlib stream has ended before",
+            Self::Head => "not a zlib stream",
+            Self::Dictionary => "the zlib stream needs another dictionary",
+            Self::Block => "malformed deflate block",
+            Self::TooLarge => "the decompressed headers exceed the limit",
+            Self::Ended => "octets follow the end of the zlib stream",
         })
     }
 }

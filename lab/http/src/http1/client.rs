@@ -31,17 +31,17 @@ impl Http1Client {
     /// Sends a GET.
     ///
     /// # Errors
-    /// [`Error::Target`].
+    /// [`HttpError::Target`].
     pub fn new(form: HeadForm, target: Target<'_>, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self::silent(limits);
         client.push(form, target)?;
         Ok(client)
     }
 
-    /// Sends a GET in [`Form::Minimal`], on a connection that stays open if the server agrees.
+    /// Sends a GET in [`HeadForm::Minimal`], on a connection that stays open if the server agrees.
     ///
     /// # Errors
-    /// [`Error::Target`].
+    /// [`HttpError::Target`].
     pub fn lasting(target: Target<'_>, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self { lasts: true, ..Self::silent(limits) };
         client.push(HeadForm::Minimal, target)?;

@@ -34,7 +34,7 @@ impl SpdyClient {
     /// Sends a GET.
     ///
     /// # Errors
-    /// [`Error::Target`].
+    /// [`HttpError::Target`].
     pub fn new(target: Target<'_>, flush: Flush, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self {
             blocks: HeaderBlocks::new(flush, limits.head),

@@ -122,10 +122,10 @@ pub enum SpdyFrameError {
 impl fmt::Display for SpdyFrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Version => "no SPDY/3",
-            Self::Length => "a frame with a wrong length",
-            Self::Stream => "a frame of a stream that cannot be",
-            Self::TooLarge => "a control frame that is longer than is taken",
+            Self::Version => "not a frame of SPDY/3",
+            Self::Length => "frame with a wrong length",
+            Self::Stream => "frame with an invalid stream identifier",
+            Self::TooLarge => "control frame that exceeds the limit",
         })
     }
 }

@@ -19,7 +19,7 @@ impl fmt::Display for HeaderBlockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inflate(why) => write!(f, "{why}"),
-            Self::Length => f.write_str("names and values with wrong lengths"),
+            Self::Length => f.write_str("invalid lengths of names and values"),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::frame::{Control, FrameHead, HEAD, SpdyFrameError};
 /// Received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReceivedFrame {
-    /// Control frame, for [`Reader::control`].
+    /// Control frame, for [`FrameReader::control`].
     Control(Whole),
     /// Octets of DATA; `fin`: the last ones of the stream.
     Data { stream: u32, octets: Vec<u8>, fin: bool },

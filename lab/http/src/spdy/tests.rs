@@ -255,8 +255,8 @@ fn what_makes_no_sense_ends_the_connection() {
         server.handle_input(&octets);
         assert_eq!(server.poll_request(), None, "{octets:x?}");
         assert!(server.is_closing());
-        let told = frames(&out(&mut server));
-        assert!(matches!(&*told, [only] if only.starts_with("GoAway")), "{told:?}");
+        let sent = frames(&out(&mut server));
+        assert!(matches!(&*sent, [only] if only.starts_with("GoAway")), "{sent:?}");
         server.handle_input(&good);
         assert!(server.output().is_empty());
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use thinair_rohc::{Compressor, Decompressor};
 
-use super::exchange::{ROOM, Ready};
+use super::exchange::{PreparedCall, ROOM};
 
 /// Sides per round: enough that reading the clock weighs little, few enough for a processor's caches.
 const SIDES: u32 = 8;
@@ -23,7 +23,7 @@ pub(super) struct Time {
 /// rounds.
 pub(super) fn times(
     rounds: usize,
-    ready: &Ready,
+    ready: &PreparedCall,
     before: impl Fn() -> (Compressor<'static>, Decompressor<'static>),
 ) -> Option<[Time; 2]> {
     let (mut compress, mut decompress) = (Vec::new(), Vec::new());

@@ -48,7 +48,7 @@ pub(crate) enum Half {
 
 /// Packet type: a row of tables I and II of the paper, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Type {
+pub(crate) enum PacketType {
     /// First IR packet of a flow, which creates the context.
     Ir1,
     Ir2,
@@ -69,7 +69,7 @@ impl Half {
     }
 }
 
-impl Type {
+impl PacketType {
     /// Name in row ids.
     #[allow(dead_code)] // A bench has names of its own.
     pub(crate) const fn name(self) -> &'static str {
@@ -85,19 +85,19 @@ impl Type {
 }
 
 /// Rows in the paper's order.
-pub(crate) const ROWS: [(Type, Half); 12] = [
-    (Type::Ir1, Half::Get),
-    (Type::Ir1, Half::Response),
-    (Type::Ir2, Half::Get),
-    (Type::Ir2, Half::Response),
-    (Type::Ir3, Half::Get),
-    (Type::Ir3, Half::Response),
-    (Type::IrDyn, Half::Get),
-    (Type::IrDyn, Half::Response),
-    (Type::Uor2, Half::Get),
-    (Type::Uor2, Half::Response),
-    (Type::Uo0, Half::Get),
-    (Type::Uo0, Half::Response),
+pub(crate) const ROWS: [(PacketType, Half); 12] = [
+    (PacketType::Ir1, Half::Get),
+    (PacketType::Ir1, Half::Response),
+    (PacketType::Ir2, Half::Get),
+    (PacketType::Ir2, Half::Response),
+    (PacketType::Ir3, Half::Get),
+    (PacketType::Ir3, Half::Response),
+    (PacketType::IrDyn, Half::Get),
+    (PacketType::IrDyn, Half::Response),
+    (PacketType::Uor2, Half::Get),
+    (PacketType::Uor2, Half::Response),
+    (PacketType::Uo0, Half::Get),
+    (PacketType::Uo0, Half::Response),
 ];
 
 /// Measured profiles, the paper's first.
@@ -105,15 +105,15 @@ pub(crate) const PROFILES: [ProfileId; 3] = [ProfileId::Coap2015, ProfileId::Udp
 
 /// One call: a packet type, sent by a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
-    pub(crate) kind: Type,
+pub(crate) struct CallCase {
+    pub(crate) kind: PacketType,
     pub(crate) half: Half,
     pub(crate) profile: ProfileId,
 }
 
-/// Packet of a [`Case`], and its compressed form.
+/// Packet of a [`CallCase`], and its compressed form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ready {
+pub(crate) struct PreparedCall {
     packet: [u8; ROOM],
     packet_len: usize,
     rohc: [u8; ROOM],
@@ -122,7 +122,7 @@ pub(crate) struct Ready {
     pub(crate) now: Instant,
 }
 
-impl Ready {
+impl PreparedCall {
     /// Input of the compressor.
     pub(crate) fn packet(&self) -> &[u8] {
         self.packet.get(..self.packet_len).unwrap_or_default()
@@ -134,7 +134,7 @@ impl Ready {
     }
 }
 
-impl Case {
+impl CallCase {
     /// Every case: the rows of the first profile, then those of the next.
     #[allow(dead_code)] // A bench names them one by one.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
@@ -147,12 +147,12 @@ impl Case {
     pub(crate) fn wanted(&self) -> (Format, u8) {
         let is_ours = self.profile == ProfileId::Coap;
         match self.kind {
-            Type::Ir1 => (Format::Ir, 0),
-            Type::Ir2 => (Format::Ir, 1),
-            Type::Ir3 => (Format::Ir, 2),
-            Type::IrDyn => (if is_ours { Format::CoRepair } else { Format::IrDyn }, 0),
-            Type::Uor2 => (if is_ours { Format::CoCommon } else { Format::Uor2 }, 0),
-            Type::Uo0 => (if is_ours { Format::Pt0c } else { Format::Uo0 }, SETTLED),
+            PacketType::Ir1 => (Format::Ir, 0),
+            PacketType::Ir2 => (Format::Ir, 1),
+            PacketType::Ir3 => (Format::Ir, 2),
+            PacketType::IrDyn => (if is_ours { Format::CoRepair } else { Format::IrDyn }, 0),
+            PacketType::Uor2 => (if is_ours { Format::CoCommon } else { Format::Uor2 }, 0),
+            PacketType::Uo0 => (if is_ours { Format::Pt0c } else { Format::Uo0 }, SETTLED),
         }
     }
 
@@ -168,7 +168,7 @@ impl Case {
 
     /// Finds the packet of this case: `scout`, which must be new, compresses the flow until it occurs. `None` if it
     /// never does, or if a packet is rejected.
-    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(Ready, u16)> {
+    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(PreparedCall, u16)> {
         let (format, mut before) = self.wanted();
         for number in 0..MOST {
             let (packet, packet_len) = self.packet(number);
@@ -176,7 +176,10 @@ impl Case {
             let done = scout.compress(now, packet.get(..packet_len)?, &mut rohc).ok()?;
             if (done.profile, done.format) == (self.profile, format) {
                 if before == 0 {
-                    return Some((Ready { packet, packet_len, rohc, rohc_len: done.len, now }, number));
+                    return Some((
+                        PreparedCall { packet, packet_len, rohc, rohc_len: done.len, now },
+                        number,
+                    ));
                 }
                 before -= 1;
             }

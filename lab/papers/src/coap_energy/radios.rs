@@ -3,7 +3,7 @@
 use thinair_link::Direction;
 use thinair_link::energy::{self, CORTEX_M3, Cpu, Energy, Radio, Spent, Usage};
 
-use super::exchange::{Course, Exchange, Scheme};
+use super::exchange::{Course, EnergyScheme, ExchangeLoad};
 
 /// Processor that compresses.
 pub(super) const CPU: Cpu = CORTEX_M3;
@@ -24,7 +24,7 @@ fn neighbours(radio: &Radio) -> usize {
 }
 
 /// Activity of the client in an exchange, and until the next one.
-fn usage(radio: &Radio, exchange: &Exchange) -> Usage {
+fn usage(radio: &Radio, exchange: &ExchangeLoad) -> Usage {
     let elapsed = PERIOD_SECONDS * 1_000_000_000;
     let mut usage = Usage { elapsed, instructions: exchange.instructions, ..Usage::default() };
     radio.sends(&mut usage, exchange.request);
@@ -37,12 +37,12 @@ fn usage(radio: &Radio, exchange: &Exchange) -> Usage {
 }
 
 /// Energy of an exchange at the client.
-pub(super) fn spent(radio: &Radio, exchange: &Exchange) -> Spent {
+pub(super) fn spent(radio: &Radio, exchange: &ExchangeLoad) -> Spent {
     radio.spends(&usage(radio, exchange), &CPU, AWAKE)
 }
 
 /// Joules of an exchange by its airtime and the CPU, mean of several.
-pub(super) fn mean(radio: &Radio, exchanges: &[Exchange], total: impl Fn(&Spent) -> Energy) -> f64 {
+pub(super) fn mean(radio: &Radio, exchanges: &[ExchangeLoad], total: impl Fn(&Spent) -> Energy) -> f64 {
     let sum: Energy = exchanges.iter().map(|exchange| total(&spent(radio, exchange))).sum();
     sum.as_joules() / exchanges.len() as f64
 }
@@ -65,7 +65,7 @@ impl Versus<'_> {
     pub(super) fn octets_saved(&self) -> f64 {
         let [plain, compressed] = [self.plain, self.compressed].map(|course| {
             let settled = course.settled();
-            settled.iter().map(Exchange::octets).sum::<usize>() as f64 / settled.len() as f64
+            settled.iter().map(ExchangeLoad::octets).sum::<usize>() as f64 / settled.len() as f64
         });
         plain - compressed
     }
@@ -134,7 +134,7 @@ impl Versus<'_> {
 /// With p and q for the success probabilities of request and response, (E_request + p E_response) / (p q).
 fn completed(radio: &Radio, course: &Course, rate: f64) -> f64 {
     let settled = course.settled();
-    let of_one = |exchange: &Exchange| {
+    let of_one = |exchange: &ExchangeLoad| {
         let arrives = |direction: &Direction<'_>, octets: usize| {
             (1.0 - rate).powf(8.0 * direction.framing.octets(octets) as f64)
         };
@@ -151,6 +151,6 @@ fn completed(radio: &Radio, course: &Course, rate: f64) -> f64 {
 }
 
 /// Course of a scheme.
-pub(super) fn of(courses: &[Course], scheme: Scheme) -> Option<&Course> {
+pub(super) fn of(courses: &[Course], scheme: EnergyScheme) -> Option<&Course> {
     courses.iter().find(|course| course.scheme == scheme)
 }

@@ -11,12 +11,12 @@ use thinair_link::{
 };
 use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::emulator::DirectionTotals;
-use thinair_simulation::network::{Outcome, Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario, ScenarioOutcome};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// One-way delay: the minimum in tables V and VI is 7 and 8 ms for both directions.
 const DELAY: Duration = Duration::from_millis(4);
@@ -28,7 +28,7 @@ const CONTENT: usize = 17;
 const BURST: u32 = 10;
 
 /// Profiles of a channel.
-fn profiles(name: &str) -> Result<ProfileSet, Error> {
+fn profiles(name: &str) -> Result<ProfileSet, PaperError> {
     Ok(match name {
         "coap" => ProfileSet::v1().with(ProfileId::Coap)?,
         "coap-2015" => ProfileSet::v1().with(ProfileId::Coap2015)?,
@@ -67,14 +67,14 @@ fn model(errors: &str, ppm: u32) -> LinkModel<'static> {
 }
 
 /// Runs a cell, starting without contexts.
-pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<Sample, Error> {
+pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<LossySample, PaperError> {
     let (mode, refresh) = mode(cell.text("way")?);
     let profiles = profiles(cell.text("profile")?)?;
     let scenario = Scenario {
         model: model(cell.text("errors")?, cell.parse("rate.ppm")?),
         rohc: Some(channel(profiles, 1, mode, refresh, seed.wrapping_add(u64::from(run)))?),
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
         config: Config {
             timing: Timing { congestion: Algorithm::Rfc7252, ..Timing::default() },
@@ -84,7 +84,7 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
             request: Request::get("/time"),
             count: exchanges,
             start: Instant::ZERO,
-            pace: Pace::Closed { think: Duration::ZERO },
+            pace: RequestPace::Closed { think: Duration::ZERO },
         },
         spread: Duration::ZERO,
         content: CONTENT,
@@ -93,12 +93,12 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
         warm_up: 0,
         end: Instant::from_millis(1_000_000_000),
     };
-    Ok(Sample::new(&scenario.run(seed, run)))
+    Ok(LossySample::new(&scenario.run(seed, run)))
 }
 
 /// Sums over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct LossySample {
     pub(super) exchanges: f64,
     pub(super) answered: f64,
     pub(super) given_up: f64,
@@ -121,8 +121,8 @@ pub(super) struct Sample {
     energy: f64,
 }
 
-impl Sample {
-    fn new(outcome: &Outcome) -> Self {
+impl LossySample {
+    fn new(outcome: &ScenarioOutcome) -> Self {
         let mut sample = Self::default();
         for client in &outcome.clients {
             sample.exchanges += client.exchanges.len() as f64;
@@ -169,7 +169,7 @@ impl Sample {
     }
 
     /// True if there are enough exchanges to hold their figures to a bar.
-    pub(super) fn tells(&self) -> bool {
+    pub(super) fn is_significant(&self) -> bool {
         self.exchanges >= 50_000.0
     }
 

@@ -7,15 +7,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use thinair_link::energy::{CC2538, CORTEX_M3, Energy, Spent};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::csma::{
-    AccessFailure, BitErrorRate, Compression, Config, Counters, Forwarding, Framing, MacConfig, Network,
-    Topology, address,
+    AccessFailure, BitErrorRate, CsmaConfig, CsmaFraming, CsmaNetwork, Forwarding, FrameCompression,
+    MacConfig, NodeCounters, Topology, address,
 };
-use thinair_simulation::{Purpose, Stream, Streams};
+use thinair_simulation::{Purpose, RandomStream, RandomStreams};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::paper::Error;
-use crate::traffic::{Flow, Packet};
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, TrafficPacket};
 
 /// Mean time between two readings of a sender; each gap is from half to one and a half times this.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -38,8 +38,8 @@ pub(super) fn run(
     way: &str,
     is_quick: bool,
     (seed, run): (u64, u32),
-) -> Result<Sample, Error> {
-    let config = Config {
+) -> Result<ManySample, PaperError> {
+    let config = CsmaConfig {
         topology: Topology::Star { leaves: senders },
         mac: MacConfig {
             access_failure: AccessFailure::Drop,
@@ -48,34 +48,34 @@ pub(super) fn run(
             sense_range: if is_hidden { 1 } else { 2 },
             ..MacConfig::default()
         },
-        framing: Framing::Rfc4944(compression(way)?),
+        framing: CsmaFraming::Rfc4944(compression(way)?),
         forwarding: Forwarding::Single,
         errors: BitErrorRate::constant(0.0),
     };
-    let mut star = Star::new(&config, senders, Streams::new(seed), run);
+    let mut star = Star::new(&config, senders, RandomStreams::new(seed), run);
     star.run(Instant::ZERO + if is_quick { SPAN_QUICK } else { SPAN });
     Ok(star.sample(senders))
 }
 
-fn compression(way: &str) -> Result<Compression, Error> {
+fn compression(way: &str) -> Result<FrameCompression, PaperError> {
     // O-mode, feedback after 10 ms in a separate frame; each sender has its own channel.
     let rohc = || {
         let profiles = ProfileSet::of(&[ProfileId::Coap])?;
-        Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
+        Ok::<_, PaperError>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
     };
     Ok(match way {
-        "6lowpan" => Compression::Iphc,
-        "rohc" => Compression::Rohc(rohc()?),
+        "6lowpan" => FrameCompression::Iphc,
+        "rohc" => FrameCompression::Rohc(rohc()?),
         // In UDP datagrams, whose outer headers are compressed by LOWPAN_IPHC and LOWPAN_NHC.
-        "both" => Compression::RohcInUdp(rohc()?),
-        _ => Compression::None,
+        "both" => FrameCompression::RohcInUdp(rohc()?),
+        _ => FrameCompression::None,
     })
 }
 
 /// Run in progress.
 struct Star {
-    network: Network<Vec<u8>>,
-    senders: Vec<Sender>,
+    network: CsmaNetwork<Vec<u8>>,
+    senders: Vec<ReadingSender>,
     /// Time and sender of the next readings.
     next: BinaryHeap<Reverse<(Instant, u16)>>,
     sent: u64,
@@ -84,15 +84,15 @@ struct Star {
     altered: u64,
 }
 
-struct Sender {
-    flow: Flow,
-    gaps: Stream,
+struct ReadingSender {
+    flow: CoapFlow,
+    gaps: RandomStream,
     /// Readings in flight, earliest first.
     under_way: VecDeque<(Instant, Vec<u8>)>,
 }
 
 impl Star {
-    fn new(config: &Config, senders: u16, streams: Streams, run: u32) -> Self {
+    fn new(config: &CsmaConfig, senders: u16, streams: RandomStreams, run: u32) -> Self {
         let mut next = BinaryHeap::new();
         let senders = (1..=senders)
             .map(|node| {
@@ -100,16 +100,16 @@ impl Star {
                 let first = gaps.below(INTERVAL.as_nanos() as u64);
                 next.push(Reverse((Instant::from_nanos(first), node)));
                 let content = streams.stream(run, node.into(), Purpose::Content).next_u64();
-                let flow = Flow::notifications(address(node), address(SINK), content);
-                Sender { flow, gaps, under_way: VecDeque::new() }
+                let flow = CoapFlow::notifications(address(node), address(SINK), content);
+                ReadingSender { flow, gaps, under_way: VecDeque::new() }
             })
             .collect();
-        let network = Network::new(config, streams, run);
+        let network = CsmaNetwork::new(config, streams, run);
         Self { network, senders, next, sent: 0, delays: Vec::new(), altered: 0 }
     }
 
     fn run(&mut self, end: Instant) {
-        let mut packet = Packet::default();
+        let mut packet = TrafficPacket::default();
         while let Some(Reverse((at, node))) = self.next.pop().filter(|Reverse((at, _))| *at < end) {
             self.go_on(at);
             let Some(sender) = self.senders.get_mut(usize::from(node) - 1) else { return };
@@ -140,8 +140,8 @@ impl Star {
         }
     }
 
-    fn sample(mut self, senders: u16) -> Sample {
-        let mut all = Counters::default();
+    fn sample(mut self, senders: u16) -> ManySample {
+        let mut all = NodeCounters::default();
         (1..=senders).for_each(|node| all += &self.network.counters(node));
         let sink = self.network.counters(SINK);
         let spent = CC2538.spends(&all.usage, &CORTEX_M3, 0);
@@ -149,7 +149,7 @@ impl Star {
         let (sent, arrived) = (self.sent as f64, self.delays.len() as f64);
         let p95 = self.delays.get((0.95 * arrived) as usize).or(self.delays.last()).copied();
         let energy = |of: fn(&Spent) -> Energy| of(&spent).as_joules();
-        Sample {
+        ManySample {
             sent,
             arrived,
             altered: self.altered as f64,
@@ -171,7 +171,7 @@ impl Star {
 
 /// Figures of a run, per sent reading unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct ManySample {
     pub(super) sent: f64,
     pub(super) arrived: f64,
     /// Readings that arrived altered.
@@ -199,7 +199,7 @@ pub(super) struct Sample {
     pub(super) overhearing: Option<f64>,
 }
 
-impl Sample {
+impl ManySample {
     /// Share of readings that arrived.
     pub(super) fn delivered(&self) -> f64 {
         self.arrived / self.sent

@@ -6,14 +6,14 @@ use thinair_link::{
 };
 
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Share of packets that are late, or that arrive twice, in percent.
 const OFTEN: u32 = 10;
 
 /// Impairments of a cell's link: loss in percent and in bursts (`rate`, `burst`), displacement in packets of late
 /// packets (`late`) or of copies (`twice`), bit errors in a million (`ppm`), and a link layer CRC (`crc`).
-pub(super) fn impairments(cell: &Vars) -> Result<Impairments<'static>, Error> {
+pub(super) fn impairments(cell: &Vars) -> Result<Impairments<'static>, PaperError> {
     let mut impairments = Impairments::default();
     let prefix = if cell.has("rate") { "" } else { "link." };
     let name = |field: &str| format!("{prefix}{field}");

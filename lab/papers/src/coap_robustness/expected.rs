@@ -2,7 +2,7 @@
 
 /// Properties of a format: `docs/coap-profile.md`, sections 6 and 7.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Format {
+pub(super) struct FormatProperties {
     /// Number of MSN bits sent.
     msn_bits: u32,
     /// Number of values before the reference that the bits can encode.
@@ -14,13 +14,15 @@ pub(super) struct Format {
 }
 
 /// 6 bits of the MSN, CRC-8.
-pub(super) const PT_1: Format = Format { msn_bits: 6, behind: 8, check_bits: 8, repairs: 3 };
+pub(super) const PT_1: FormatProperties =
+    FormatProperties { msn_bits: 6, behind: 8, check_bits: 8, repairs: 3 };
 /// 7 bits of the MSN, CHECK of 16 bits.
-pub(super) const PT_0C: Format = Format { msn_bits: 7, behind: 8, check_bits: 16, repairs: 3 };
+pub(super) const PT_0C: FormatProperties =
+    FormatProperties { msn_bits: 7, behind: 8, check_bits: 16, repairs: 3 };
 
 /// Wrong deliveries of `packets` packets through the simple Gilbert model that loses `rate` percent in bursts of
 /// `burst` on average, 1 for independent losses: as if every wrong MSN that is tried passed the check by chance.
-pub(super) fn wrong(format: Format, packets: u64, rate: u32, burst: u32) -> f64 {
+pub(super) fn wrong(format: FormatProperties, packets: u64, rate: u32, burst: u32) -> f64 {
     let rate = f64::from(rate) / 100.0;
     // The chain leaves a loss burst with probability r.
     let r = if burst == 1 { 1.0 - rate } else { 1.0 / f64::from(burst) };
@@ -47,10 +49,10 @@ mod tests {
         // Half of the packets in bursts of 2: 250,000 bursts, of which 2^-(L - 1) have a length of L or more. With 3
         // bits and no value before the reference, 7 losses in a row are too many: 2^-6 of the bursts, half of which
         // pass a check of one bit.
-        let format = Format { msn_bits: 3, behind: 0, check_bits: 1, repairs: 0 };
+        let format = FormatProperties { msn_bits: 3, behind: 0, check_bits: 1, repairs: 0 };
         assert_eq!(wrong(format, 1_000_000, 50, 2), 250_000.0 / 64.0 / 2.0);
         // A second candidate at 15 losses adds 2^-14.
-        let format = Format { repairs: 1, ..format };
+        let format = FormatProperties { repairs: 1, ..format };
         assert_eq!(wrong(format, 1_000_000, 50, 2), 250_000.0 * (1.0 / 64.0 + 1.0 / 16_384.0) / 2.0);
     }
 

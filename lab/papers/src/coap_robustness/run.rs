@@ -6,10 +6,10 @@ use thinair_link::{Impairments, Link, LinkOutcome, Random, ReorderBuffer};
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 
-use super::expected::{self, Format};
-use crate::pair::Settings;
-use crate::paper::Error;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use super::expected::{self, FormatProperties};
+use crate::pair::PairSettings;
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
 
 /// Milliseconds between two packets.
 const PACE: u64 = 10;
@@ -17,16 +17,16 @@ const PACE: u64 = 10;
 const ROOM: usize = 512;
 
 /// Formats that a compressor may use, and the handling of the checksum.
-pub(super) struct Policy {
+pub(super) struct CompressorPolicy {
     format: FormatPolicy,
     is_carried: bool,
     /// Format in steady state in U-mode; `None` for pt_0, which has no repair, so that one error causes many.
-    pub(super) steady: Option<Format>,
+    pub(super) steady: Option<FormatProperties>,
     /// Number of bits of the check in steady state in U-mode.
     pub(super) check_bits: u32,
 }
 
-impl Policy {
+impl CompressorPolicy {
     pub(super) fn of(name: &str) -> Self {
         let (format, is_carried) = match name {
             "auto-carried" => (FormatPolicy::Auto, true),
@@ -43,16 +43,17 @@ impl Policy {
         Self { format, is_carried, steady, check_bits }
     }
 
-    fn settings(&self, mode: Mode, seed: u64) -> Result<Settings, Error> {
-        let settings = Settings { mode, ..Settings::new(Some(ProfileId::Coap), seed)? }.format(self.format);
+    fn settings(&self, mode: Mode, seed: u64) -> Result<PairSettings, PaperError> {
+        let settings =
+            PairSettings { mode, ..PairSettings::new(Some(ProfileId::Coap), seed)? }.format(self.format);
         Ok(if self.is_carried { settings } else { settings.elided() })
     }
 }
 
 /// Flow through a link with one seed.
-pub(super) struct Job<'j> {
-    pub(super) kind: Kind,
-    pub(super) version: Version,
+pub(super) struct FlowJob<'j> {
+    pub(super) kind: TrafficKind,
+    pub(super) version: IpVersion,
     pub(super) policy: &'j str,
     pub(super) mode: Mode,
     pub(super) impairments: Impairments<'static>,
@@ -64,7 +65,7 @@ pub(super) struct Job<'j> {
 
 /// Outcomes of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct PacketOutcomes {
     pub(super) sent: u64,
     /// Octets sent.
     pub(super) octets: u64,
@@ -86,7 +87,7 @@ pub(super) struct Count {
     pub(super) refused: u64,
 }
 
-impl Count {
+impl PacketOutcomes {
     /// Share of arrived packets that compression dropped, in percent.
     pub(super) fn dropped_percent(&self) -> f64 {
         100.0 * ratio(self.dropped, self.arrived)
@@ -107,7 +108,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl Sum for Count {
+impl Sum for PacketOutcomes {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts.fold(Self::default(), |sum, count| Self {
             sent: sum.sent + count.sent,
@@ -126,31 +127,32 @@ impl Sum for Count {
 
 /// Packet in flight, and its original.
 #[derive(Clone, Debug)]
-struct UnderWay {
-    original: Packet,
+struct PacketInFlight {
+    original: TrafficPacket,
     sent: [u8; ROOM],
     len: usize,
     is_damaged: bool,
 }
 
-pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
+pub(super) fn simulate(job: &FlowJob<'_>) -> Result<PacketOutcomes, PaperError> {
     // Flow and links have separate random sequences, so that all policies have the same losses.
     let mut random = Random::new(job.seed);
-    let mut flow = Flow::new(job.kind, job.version, random.next_u64());
+    let mut flow = CoapFlow::new(job.kind, job.version, random.next_u64());
     let impairments = job.impairments;
     let mut link = Link::new(impairments, random.next_u64());
     let back = Impairments { loss: impairments.loss, ..Impairments::default() };
     let mut back = Link::new(back, random.next_u64());
-    let settings = Policy::of(job.policy).settings(job.mode, random.next_u64())?;
+    let settings = CompressorPolicy::of(job.policy).settings(job.mode, random.next_u64())?;
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
 
     let slots = impairments.slots();
     let mut line = ReorderBuffer::new(vec![None; slots]);
     // A packet is in flight for fewer places than there are slots, so its slot is free again in time.
-    let empty = UnderWay { original: Packet::default(), sent: [0; ROOM], len: 0, is_damaged: false };
+    let empty =
+        PacketInFlight { original: TrafficPacket::default(), sent: [0; ROOM], len: 0, is_damaged: false };
     let mut under_way = vec![empty; slots + 1];
     let mut place = 0;
-    let mut count = Count::default();
+    let mut count = PacketOutcomes::default();
     for number in 0..job.packets {
         let now = Instant::from_millis(number * PACE);
         let packet = &mut under_way[place];
@@ -179,7 +181,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
     Ok(count)
 }
 
-fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut Count) {
+fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &PacketInFlight, count: &mut PacketOutcomes) {
     let mut out = [0; ROOM];
     count.arrived += 1;
     count.damaged += u64::from(packet.is_damaged);
@@ -196,7 +198,7 @@ fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut C
 }
 
 /// True if only the payload differs.
-fn has_header_of(octets: &[u8], original: &Packet) -> bool {
+fn has_header_of(octets: &[u8], original: &TrafficPacket) -> bool {
     octets.len() == original.octets.len()
         && octets.get(..original.headers) == original.octets.get(..original.headers)
 }
@@ -206,7 +208,7 @@ fn feed_back(
     far: &mut Endpoint<'_>,
     near: &mut Endpoint<'_>,
     back: &mut Link<'_>,
-    count: &mut Count,
+    count: &mut PacketOutcomes,
 ) {
     let (mut feedback, mut nothing) = ([0; ROOM], [0; ROOM]);
     while let Some(len) = far.poll_feedback(&mut feedback) {
@@ -225,11 +227,11 @@ mod tests {
     use crate::coap_robustness::condition::impairments;
     use crate::form::Vars;
 
-    fn count(link: &str, mode: Mode, packets: u64) -> Count {
+    fn count(link: &str, mode: Mode, packets: u64) -> PacketOutcomes {
         let link = toml::from_str(link).unwrap();
         let impairments = impairments(&Vars::default().with("link", &toml::Value::Table(link))).unwrap();
-        let (kind, version, policy) = (Kind::D, Version::V6, "auto-carried");
-        simulate(&Job { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
+        let (kind, version, policy) = (TrafficKind::D, IpVersion::V6, "auto-carried");
+        simulate(&FlowJob { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
     }
 
     const LINKS: [&str; 6] = [
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn another_header_is_wrong_and_another_payload_is_not() {
-        let original = Packet { octets: b"headpay".to_vec(), headers: 4 };
+        let original = TrafficPacket { octets: b"headpay".to_vec(), headers: 4 };
         assert!(has_header_of(b"headPAY", &original));
         assert!(!has_header_of(b"hEadpay", &original));
         assert!(!has_header_of(b"head", &original));

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use thinair_rohc::{Format, Instant, ProfileId, ProfileSet, Refresh};
 
-use crate::form::{Figures, Run};
-use crate::pair::{End, Pair, Settings};
-use crate::paper::Error;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use crate::form::{Figures, PaperRun};
+use crate::pair::{EndPair, PairEnd, PairSettings};
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
 
 /// Exchanges of a run.
 const EXCHANGES: u64 = 200;
@@ -28,24 +28,24 @@ enum Half {
 }
 
 impl Half {
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> TrafficKind {
         match self {
-            Self::Get => Kind::A,
-            Self::Response => Kind::B,
+            Self::Get => TrafficKind::A,
+            Self::Response => TrafficKind::B,
         }
     }
 
-    const fn end(self) -> End {
+    const fn end(self) -> PairEnd {
         match self {
-            Self::Get => End::Client,
-            Self::Response => End::Server,
+            Self::Get => PairEnd::Client,
+            Self::Response => PairEnd::Server,
         }
     }
 }
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for profile in [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Ip] {
-        for version in Version::ALL {
+        for version in IpVersion::ALL {
             let seen = both_halves(profile, version, run.plan.seed)?;
             for (half, seen) in ["get", "rsp"].into_iter().zip(&seen) {
                 let of = format!("paper/{}/{half}/{}/", version.name(), profile.name());
@@ -64,7 +64,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     // Octets that the CoAP profile leaves of a GET's CoAP header: its packets beside those of the UDP profile, which
     // leaves all of it.
     let [coap, udp] = [ProfileId::Coap2015, ProfileId::Udp].map(|profile| {
-        both_halves(profile, Version::V4, run.plan.seed).map(|[get, _]| (get.plain, get.octets("uo-0")))
+        both_halves(profile, IpVersion::V4, run.plan.seed).map(|[get, _]| (get.plain, get.octets("uo-0")))
     });
     let ((plain, coap), (_, udp)) = (coap?, udp?);
     let whole = (plain - 28) as f64;
@@ -78,7 +78,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
 
 /// Sizes of one half's packets.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct HalfSizes {
     plain: usize,
     first: Option<usize>,
     feedback: usize,
@@ -88,7 +88,7 @@ struct Seen {
     behind_ir_dyn: Option<usize>,
 }
 
-impl Seen {
+impl HalfSizes {
     /// Octets of a packet of that kind. The packet after an IR-DYN may stand in for UOR-2.
     fn octets(&self, packets: &str) -> Option<f64> {
         let smallest = |format| self.smallest.get(&format).copied();
@@ -105,27 +105,32 @@ impl Seen {
 }
 
 /// Both halves of the exchange by one profile, in O-mode and in U-mode.
-fn both_halves(profile: ProfileId, version: Version, seed: u64) -> Result<[Seen; 2], Error> {
-    let mut seen = [Seen::default(), Seen::default()];
+fn both_halves(profile: ProfileId, version: IpVersion, seed: u64) -> Result<[HalfSizes; 2], PaperError> {
+    let mut seen = [HalfSizes::default(), HalfSizes::default()];
     let mut settings = match profile {
-        ProfileId::Coap2015 => Settings::new(Some(profile), seed)?,
-        _ => Settings::new(None, seed)?,
+        ProfileId::Coap2015 => PairSettings::new(Some(profile), seed)?,
+        _ => PairSettings::new(None, seed)?,
     };
     if profile == ProfileId::Ip {
         settings.profiles = ProfileSet::of(&[profile])?;
     }
     let refresh = Refresh::Periodic { packets: Some(REFRESH), time: None, backoff: false };
     exchange(&settings.optimistic(), version, seed, &mut seen)?;
-    exchange(&Settings { refresh: Some(refresh), ..settings }, version, seed, &mut seen)?;
+    exchange(&PairSettings { refresh: Some(refresh), ..settings }, version, seed, &mut seen)?;
     Ok(seen)
 }
 
-fn exchange(settings: &Settings, version: Version, seed: u64, seen: &mut [Seen; 2]) -> Result<(), Error> {
-    let mut pair = Pair::new(settings)?;
+fn exchange(
+    settings: &PairSettings,
+    version: IpVersion,
+    seed: u64,
+    seen: &mut [HalfSizes; 2],
+) -> Result<(), PaperError> {
+    let mut pair = EndPair::new(settings)?;
     // Equal seeds give equal hosts and Message IDs.
-    let mut flows = [Half::Get, Half::Response].map(|half| (half, Flow::new(half.kind(), version, seed)));
+    let mut flows = [Half::Get, Half::Response].map(|half| (half, CoapFlow::new(half.kind(), version, seed)));
     let mut is_behind_ir_dyn = [false; 2];
-    let mut packet = Packet::default();
+    let mut packet = TrafficPacket::default();
     for number in 0..EXCHANGES {
         let now = Instant::from_millis(number * PACE);
         for (half, flow) in &mut flows {
@@ -158,12 +163,12 @@ mod tests {
     use crate::form::Published;
 
     /// Figures of the paper: version, half, profile, packets, octets, and saving in percent.
-    fn stated() -> Vec<(Version, usize, String, String, f64, Option<f64>)> {
+    fn stated() -> Vec<(IpVersion, usize, String, String, f64, Option<f64>)> {
         let published = Published::read(include_str!("published.csv")).unwrap();
         let of = published.iter().filter_map(|(id, figure)| {
             let fields: Vec<&str> = id.split('/').collect();
             let ["paper", version, half, profile, packets] = fields[..] else { return None };
-            let (version, half) = (Version::by_name(version).ok()?, usize::from(half == "rsp"));
+            let (version, half) = (IpVersion::by_name(version).ok()?, usize::from(half == "rsp"));
             let saved = published.theirs(&format!("{id}/saved"));
             Some((version, half, profile.to_owned(), packets.to_owned(), figure.theirs?, saved))
         });
@@ -180,7 +185,7 @@ mod tests {
             };
             let ours = both_halves(id, version, 1).unwrap()[half].octets(&packets).unwrap();
             // Add-CID octet of their second flow.
-            let add_cid = if (half, version) == (1, Version::V4) { 1.0 } else { 0.0 };
+            let add_cid = if (half, version) == (1, IpVersion::V4) { 1.0 } else { 0.0 };
             assert_eq!(ours + add_cid, theirs, "{profile} {version:?} {half}");
         }
     }

@@ -7,17 +7,17 @@ use thinair_rohc::storage::Slots;
 use thinair_rohc::{Format, Instant, ProfileId};
 use thinair_wire::header::coap::{Code, Type};
 
-use crate::form::{Figures, Run};
-use crate::pair::Settings;
-use crate::paper::Error;
-use crate::traffic::{Kind, Version, packets};
+use crate::form::{Figures, PaperRun};
+use crate::pair::PairSettings;
+use crate::paper::PaperError;
+use crate::traffic::{IpVersion, TrafficKind, packets};
 
 /// Octets of IPv6 and UDP.
 const HEADERS: usize = 48;
 /// Octets of a CoAP header without token.
 const COAP: usize = 4;
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for (way, checksum) in [("elided", ChecksumMode::Elided), ("carried", ChecksumMode::Carried)] {
         let (octets, format) = first(run.plan.seed, checksum)?;
         figures.put(format!("first/v6/{way}"), octets as f64);
@@ -27,10 +27,10 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
 }
 
 /// Size and format of the first packet of flow `a`, which must be restored.
-fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), Error> {
-    let packet = packets(Kind::A, Version::V6, seed, 1).swap_remove(0).octets;
+fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), PaperError> {
+    let packet = packets(TrafficKind::A, IpVersion::V6, seed, 1).swap_remove(0).octets;
     let base = base(&packet, checksum);
-    let settings = Settings::new(Some(ProfileId::Coap), seed)?.optimistic();
+    let settings = PairSettings::new(Some(ProfileId::Coap), seed)?.optimistic();
     let settings = if checksum == ChecksumMode::Elided { settings.elided() } else { settings };
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
     near.compressor = near.compressor.with_bases(Slots::owned(base.into_iter().collect()));

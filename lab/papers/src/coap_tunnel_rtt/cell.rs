@@ -6,7 +6,7 @@ use thinair_rohc::ProfileId;
 
 /// Path of packets from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TunnelPath {
     /// Directly.
     Plain,
     /// By one thread that reads and writes: the reference for two tunnels.
@@ -19,14 +19,14 @@ pub(super) enum Way {
 
 /// Version of IP of the inner packets. The carrier is always IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum InnerIpVersion {
     V4,
     V6,
 }
 
 /// Link between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinkPlace {
     /// Cable between two network namespaces, without delay.
     Veth,
     /// Link with the delay of the paper's network: a round trip of 10.6 ms.
@@ -35,20 +35,20 @@ pub(super) enum Place {
 
 /// One figure of the tables: many round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) way: Way,
-    pub(super) version: Version,
+pub(super) struct RttCell {
+    pub(super) way: TunnelPath,
+    pub(super) version: InnerIpVersion,
 }
 
-impl Way {
+impl TunnelPath {
     /// Profiles of the tunnels, in the order of the paper's tables.
     pub(super) const PROFILES: [ProfileId; 5] =
         [ProfileId::Coap2015, ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
 
-    pub(super) fn all(place: Place) -> Vec<Self> {
+    pub(super) fn all(place: LinkPlace) -> Vec<Self> {
         let mut ways: Vec<_> = Self::PROFILES.map(Self::Tunnel).to_vec();
         ways.extend([Self::Insecure, Self::Plain]);
-        if place == Place::Veth {
+        if place == LinkPlace::Veth {
             ways.push(Self::Forwarder);
         }
         ways
@@ -84,7 +84,7 @@ impl Way {
     }
 }
 
-impl Version {
+impl InnerIpVersion {
     pub(super) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
     pub(super) fn name(self) -> &'static str {
@@ -104,7 +104,7 @@ impl Version {
     }
 }
 
-impl Place {
+impl LinkPlace {
     pub(super) const ALL: [Self; 2] = [Self::Veth, Self::Link];
 
     pub(super) fn name(self) -> &'static str {
@@ -115,8 +115,11 @@ impl Place {
     }
 
     /// Cells that are measured at this place, side by side.
-    pub(super) fn cells(self) -> Vec<Cell> {
-        let ways = Way::all(self);
-        Version::ALL.iter().flat_map(|&version| ways.iter().map(move |&way| Cell { way, version })).collect()
+    pub(super) fn cells(self) -> Vec<RttCell> {
+        let ways = TunnelPath::all(self);
+        InnerIpVersion::ALL
+            .iter()
+            .flat_map(|&version| ways.iter().map(move |&way| RttCell { way, version }))
+            .collect()
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use thinair_capture::Reader;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Port of CoAP. RFC 7252, section 6.1.
 pub(super) const PORT: u16 = 5_683;
@@ -16,7 +16,7 @@ const CONTENT: u8 = 0x45;
 
 /// Request, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exchange {
+pub(super) struct CoapExchange {
     /// Server.
     pub(super) server: IpAddr,
     message_id: u16,
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     requests: u32,
 }
 
-impl Exchange {
+impl CoapExchange {
     /// Milliseconds from the request to the response; `None` if it was repeated or not answered.
     pub(super) fn round_trip(&self) -> Option<f64> {
         let answered = self.answered.filter(|_| self.requests == 1)?;
@@ -37,15 +37,16 @@ impl Exchange {
 }
 
 /// All exchanges of a capture, in the order of their requests.
-pub(super) fn read(path: &Path) -> Result<Vec<Exchange>, Error> {
-    let file = std::fs::File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+pub(super) fn read(path: &Path) -> Result<Vec<CoapExchange>, PaperError> {
+    let file =
+        std::fs::File::open(path).map_err(|source| PaperError::Open { path: path.to_owned(), source })?;
+    let failed = |source| PaperError::Read { path: path.to_owned(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut exchanges = Vec::new();
     while let Some(record) = reader.next_record() {
         let record = record.map_err(failed)?;
         if let Ok(network) = record.network_packet()
-            && let Some(message) = Message::of(network.packet)
+            && let Some(message) = CoapMessage::of(network.packet)
         {
             message.note(record.time.as_nanos(), &mut exchanges);
         }
@@ -54,13 +55,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<Exchange>, Error> {
 }
 
 /// Fields of a message that matter here.
-struct Message {
+struct CoapMessage {
     server: IpAddr,
     message_id: u16,
     is_request: bool,
 }
 
-impl Message {
+impl CoapMessage {
     /// `None` if the packet belongs to no exchange.
     fn of(packet: &[u8]) -> Option<Self> {
         let (addresses, udp) = match packet.first()? >> 4 {
@@ -85,14 +86,14 @@ impl Message {
         }
     }
 
-    fn note(&self, time: u64, exchanges: &mut Vec<Exchange>) {
+    fn note(&self, time: u64, exchanges: &mut Vec<CoapExchange>) {
         // Latest exchange with that server: requests are sent in sequence.
         let latest = exchanges.iter_mut().rev().find(|exchange| exchange.server == self.server);
         let open = latest.filter(|exchange| exchange.message_id == self.message_id);
         match open.filter(|exchange| exchange.answered.is_none()) {
             Some(exchange) if self.is_request => exchange.requests += 1,
             Some(exchange) => exchange.answered = Some(time),
-            None if self.is_request => exchanges.push(Exchange {
+            None if self.is_request => exchanges.push(CoapExchange {
                 server: self.server,
                 message_id: self.message_id,
                 asked: time,
@@ -126,10 +127,10 @@ mod tests {
         packet
     }
 
-    fn exchanges(packets: &[(u64, Vec<u8>)]) -> Vec<Exchange> {
+    fn exchanges(packets: &[(u64, Vec<u8>)]) -> Vec<CoapExchange> {
         let mut exchanges = Vec::new();
         for (time, packet) in packets {
-            if let Some(message) = Message::of(packet) {
+            if let Some(message) = CoapMessage::of(packet) {
                 message.note(*time, &mut exchanges);
             }
         }
@@ -145,7 +146,7 @@ mod tests {
             (2_000_000, packet(false, CONTENT, 7)),
             (9_000_000, packet(true, GET, 8)),
         ]);
-        assert_eq!(found.iter().map(Exchange::round_trip).collect::<Vec<_>>(), [Some(0.75), None]);
+        assert_eq!(found.iter().map(CoapExchange::round_trip).collect::<Vec<_>>(), [Some(0.75), None]);
         assert_eq!(found[0].server, "10.77.1.2".parse::<IpAddr>().unwrap());
     }
 
@@ -159,7 +160,7 @@ mod tests {
             (3_000_000_000, packet(true, GET, 7)),
             (3_002_000_000, packet(false, CONTENT, 7)),
         ]);
-        assert_eq!(found.iter().map(Exchange::round_trip).collect::<Vec<_>>(), [None, Some(2.0)]);
+        assert_eq!(found.iter().map(CoapExchange::round_trip).collect::<Vec<_>>(), [None, Some(2.0)]);
     }
 
     #[test]

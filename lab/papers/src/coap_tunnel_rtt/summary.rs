@@ -2,7 +2,7 @@
 
 /// Statistics of round trips, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Summary {
+pub(super) struct RttSummary {
     pub(super) count: usize,
     pub(super) mean: f64,
     pub(super) median: f64,
@@ -14,7 +14,7 @@ pub(super) struct Summary {
     pub(super) margin: f64,
 }
 
-impl Summary {
+impl RttSummary {
     /// `None` without values.
     pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
@@ -73,15 +73,15 @@ mod tests {
 
     #[test]
     fn a_summary_is_that_of_the_values() {
-        let summary = Summary::of((1..=20).rev().map(f64::from).collect()).unwrap();
+        let summary = RttSummary::of((1..=20).rev().map(f64::from).collect()).unwrap();
         assert_eq!((summary.count, summary.mean, summary.median), (20, 10.5, 10.5));
         assert_eq!((summary.min, summary.max), (1.0, 20.0));
         // 2.0930 * 5.9161 / sqrt(20)
         assert!((summary.margin - 2.7688).abs() < 1e-3, "{}", summary.margin);
         // Values 6 and 16 of 20, counted from 1.
         assert_eq!(summary.median_margin, 5.0);
-        assert_eq!(Summary::of(vec![3.0, 1.0, 2.5]).unwrap().median, 2.5);
-        assert_eq!(Summary::of(Vec::new()), None);
+        assert_eq!(RttSummary::of(vec![3.0, 1.0, 2.5]).unwrap().median, 2.5);
+        assert_eq!(RttSummary::of(Vec::new()), None);
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_less_certain_than_either() {
-        let of = |values: &[f64]| Summary::of(values.to_vec()).unwrap();
+        let of = |values: &[f64]| RttSummary::of(values.to_vec()).unwrap();
         let (a, b) = (of(&[1.0, 2.0, 3.0]), of(&[2.0, 4.0, 6.0]));
         let (difference, margin) = b.minus(&a);
         assert_eq!(difference, 2.0);

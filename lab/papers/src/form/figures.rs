@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 use crate::row::Bar;
 
 /// Measured figure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Figure {
+pub(crate) struct MeasuredFigure {
     pub(crate) value: Option<f64>,
     /// Half of its 95 % interval.
     pub(crate) half: Option<f64>,
@@ -23,7 +23,7 @@ pub(crate) struct Figure {
     pub(crate) text: Option<String>,
 }
 
-impl Figure {
+impl MeasuredFigure {
     pub(crate) fn peer(&mut self, name: &str, value: impl Into<Option<f64>>) -> &mut Self {
         if let Some(value) = value.into() {
             self.peers.insert(name.to_owned(), value);
@@ -35,7 +35,7 @@ impl Figure {
 /// All measured figures. Figures without a row in the plan can only appear in texts and plots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
-    by_id: BTreeMap<String, Figure>,
+    by_id: BTreeMap<String, MeasuredFigure>,
     curves: BTreeMap<String, Vec<(f64, f64)>>,
     /// Measurements that were left out, and the reasons.
     pub(crate) left_out: Vec<String>,
@@ -43,7 +43,11 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Puts a figure, `None` if it could not be measured.
-    pub(crate) fn put(&mut self, id: impl Into<String>, value: impl Into<Option<f64>>) -> &mut Figure {
+    pub(crate) fn put(
+        &mut self,
+        id: impl Into<String>,
+        value: impl Into<Option<f64>>,
+    ) -> &mut MeasuredFigure {
         let figure = self.by_id.entry(id.into()).or_default();
         figure.value = value.into();
         figure
@@ -59,7 +63,7 @@ impl Figures {
         self.curves.insert(id.into(), points);
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&Figure> {
+    pub(crate) fn get(&self, id: &str) -> Option<&MeasuredFigure> {
         self.by_id.get(id)
     }
 
@@ -88,7 +92,7 @@ pub(crate) struct PublishedFigure {
 pub(crate) struct Published(BTreeMap<String, PublishedFigure>);
 
 impl Published {
-    pub(crate) fn read(text: &str) -> Result<Self, Error> {
+    pub(crate) fn read(text: &str) -> Result<Self, PaperError> {
         let mut lines = text.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
         let mut published = Self::default();
@@ -102,7 +106,8 @@ impl Published {
                     figure.is_marked = field.ends_with('*');
                     continue;
                 }
-                let value = field.parse().map_err(|_| Error::Form(format!("{id} cannot be {field}")))?;
+                let value =
+                    field.parse().map_err(|_| PaperError::Form(format!("invalid value of {id}: {field}")))?;
                 match *name {
                     "theirs" => figure.theirs = Some(value),
                     "min" => bar.min = Some(value),

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use thinair_report as report;
 use thinair_report::{Axis, Bars, Column, Lines, Point, Section, Series, Shape, StackedBars, Table};
 
-use super::{Figures, Form, Published, Vars};
-use crate::paper::Error;
-use crate::row::Row;
+use super::{Figures, PlanFile, Published, Vars};
+use crate::paper::PaperError;
+use crate::row::FigureRow;
 
 /// Heading and its blocks, once for each of some values. It is left out if it has tables or plots that are all empty.
 #[derive(Debug, Default, Deserialize)]
@@ -98,22 +98,22 @@ struct SeriesForm {
 }
 
 /// Everything that can be shown.
-struct Shown<'a> {
-    form: &'a Form,
-    rows: BTreeMap<&'a str, &'a Row>,
+struct PageData<'a> {
+    form: &'a PlanFile,
+    rows: BTreeMap<&'a str, &'a FigureRow>,
     figures: &'a Figures,
     published: &'a Published,
 }
 
-impl Form {
+impl PlanFile {
     pub(super) fn sections(
         &self,
-        rows: &[Row],
+        rows: &[FigureRow],
         figures: &Figures,
         published: &Published,
-    ) -> Result<Vec<Section>, Error> {
+    ) -> Result<Vec<Section>, PaperError> {
         let rows = rows.iter().map(|row| (row.id(), row)).collect();
-        let shown = Shown { form: self, rows, figures, published };
+        let shown = PageData { form: self, rows, figures, published };
         let mut sections = Vec::new();
         let is_there = |form: &&SectionForm| form.when.as_ref().is_none_or(|id| figures.get(id).is_some());
         for form in self.section.iter().filter(is_there) {
@@ -125,8 +125,8 @@ impl Form {
     }
 }
 
-impl Shown<'_> {
-    fn section(&self, form: &SectionForm, vars: &Vars) -> Result<Option<Section>, Error> {
+impl PageData<'_> {
+    fn section(&self, form: &SectionForm, vars: &Vars) -> Result<Option<Section>, PaperError> {
         let (mut section, mut wanted, mut found) = (Section::new(vars.expand(&form.heading)?), 0, 0);
         for block in &form.block {
             for vars in self.form.each(vars, &block.each)? {
@@ -151,7 +151,7 @@ impl Shown<'_> {
         Ok((wanted == 0 || found > 0).then_some(section))
     }
 
-    fn table(&self, form: &BlockForm, title: String, vars: &Vars) -> Result<Option<Table>, Error> {
+    fn table(&self, form: &BlockForm, title: String, vars: &Vars) -> Result<Option<Table>, PaperError> {
         let mut columns = Vec::new();
         self.columns(&form.column, vars, &mut columns)?;
         let mut lines: Vec<(Vars, Vec<&str>)> = Vec::new();
@@ -206,7 +206,7 @@ impl Shown<'_> {
         forms: &'f [ColumnForm],
         vars: &Vars,
         all: &mut Vec<(&'f ColumnForm, Vars)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         for form in forms {
             for vars in self.form.each(vars, &form.across)? {
                 match form.column.as_slice() {
@@ -218,9 +218,9 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn plot(&self, form: &BlockForm, vars: &Vars) -> Result<Option<report::Plot>, Error> {
+    fn plot(&self, form: &BlockForm, vars: &Vars) -> Result<Option<report::Plot>, PaperError> {
         let [x, y] = [axis(&vars.expand(&form.x)?), axis(&vars.expand(&form.y)?)];
-        let names = |axes: &[String]| -> Result<Vec<String>, Error> {
+        let names = |axes: &[String]| -> Result<Vec<String>, PaperError> {
             self.form.each(vars, axes)?.iter().map(|vars| vars.expand(&form.group)).collect()
         };
         let mut is_empty = true;
@@ -292,7 +292,7 @@ impl Shown<'_> {
         ids.split('|').find_map(value).filter(|value| value.is_finite())
     }
 
-    fn row(&self, ids: &str) -> Option<&Row> {
+    fn row(&self, ids: &str) -> Option<&FigureRow> {
         ids.split('|').find_map(|id| self.rows.get(id)).copied()
     }
 

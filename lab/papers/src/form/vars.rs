@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Values of variables, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,8 +38,8 @@ impl Vars {
     ///
     /// # Errors
     /// The variable does not exist.
-    pub(crate) fn text(&self, name: &str) -> Result<&str, Error> {
-        self.opt(name).ok_or_else(|| Error::Form(format!("there is no variable {name}")))
+    pub(crate) fn text(&self, name: &str) -> Result<&str, PaperError> {
+        self.opt(name).ok_or_else(|| PaperError::Form(format!("unknown variable {name}")))
     }
 
     /// Value of a variable, if it exists.
@@ -53,13 +53,13 @@ impl Vars {
     }
 
     /// Value of a variable, parsed.
-    pub(crate) fn parse<T: FromStr>(&self, name: &str) -> Result<T, Error> {
+    pub(crate) fn parse<T: FromStr>(&self, name: &str) -> Result<T, PaperError> {
         let text = self.text(name)?;
-        text.parse().map_err(|_| Error::Form(format!("{name} cannot be {text}")))
+        text.parse().map_err(|_| PaperError::Form(format!("invalid value of {name}: {text}")))
     }
 
     /// Replaces the variables of a text.
-    pub(crate) fn expand(&self, text: &str) -> Result<String, Error> {
+    pub(crate) fn expand(&self, text: &str) -> Result<String, PaperError> {
         let (mut expanded, mut rest) = (String::new(), text);
         while let Some((before, behind)) = rest.split_once('{') {
             let (name, behind) = behind.split_once('}').unwrap_or((behind, ""));

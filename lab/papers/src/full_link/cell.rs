@@ -9,10 +9,10 @@ use thinair_link::{
 use thinair_rohc::Mode;
 use thinair_wire::time::Instant;
 
-use super::flow::{Flow, Meter, Sample, ticks};
+use super::flow::{GoodputSample, IperfFlow, Meter, ticks};
 use super::{direct, tunnel};
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Rate of the link, in bit/s.
 pub(super) const RATE: u64 = 2_000_000;
@@ -29,7 +29,7 @@ const SPAN_QUICK: Duration = Duration::from_secs(4);
 
 /// Carrier of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carrier {
+pub(super) enum LinkCarrier {
     /// ROHC on the link: `link run --rohc`.
     Link,
     /// A sealed tunnel over UDP.
@@ -74,14 +74,14 @@ impl Condition {
 
 /// Compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HeaderTreatment {
     /// Profile uncompressed, or no ROHC.
     Plain,
     /// Compressed, in this mode.
     Rohc(Mode),
 }
 
-impl Way {
+impl HeaderTreatment {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -94,8 +94,8 @@ impl Way {
 
 /// Scenario without the compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scenario {
-    pub(super) carrier: Carrier,
+pub(super) struct LinkScenario {
+    pub(super) carrier: LinkCarrier,
     pub(super) condition: Condition,
     /// Offered UDP payload, in tenths of the rate of the link.
     pub(super) load: u32,
@@ -103,13 +103,13 @@ pub(super) struct Scenario {
     pub(super) payload: usize,
 }
 
-impl Scenario {
+impl LinkScenario {
     /// Scenario of a cell, and its compression of headers.
-    pub(super) fn read(cell: &Vars) -> Result<(Self, Way), Error> {
+    pub(super) fn read(cell: &Vars) -> Result<(Self, HeaderTreatment), PaperError> {
         let carrier = match cell.text("carrier")? {
-            "udp" => Carrier::Udp,
-            "ule" => Carrier::Ule,
-            _ => Carrier::Link,
+            "udp" => LinkCarrier::Udp,
+            "ule" => LinkCarrier::Ule,
+            _ => LinkCarrier::Link,
         };
         let number = |name: &str| cell.has(name).then(|| cell.parse(name)).transpose();
         let condition = Condition {
@@ -119,10 +119,10 @@ impl Scenario {
             burst: number("condition.burst")?,
         };
         let way = match cell.text("way")? {
-            "u" => Way::Rohc(Mode::Unidirectional),
-            "o" => Way::Rohc(Mode::Optimistic),
-            "r" => Way::Rohc(Mode::Reliable),
-            _ => Way::Plain,
+            "u" => HeaderTreatment::Rohc(Mode::Unidirectional),
+            "o" => HeaderTreatment::Rohc(Mode::Optimistic),
+            "r" => HeaderTreatment::Rohc(Mode::Reliable),
+            _ => HeaderTreatment::Plain,
         };
         let (load, payload) = (cell.parse("load.tenths")?, cell.parse("payload")?);
         Ok((Self { carrier, condition, load, payload }, way))
@@ -146,19 +146,19 @@ impl Scenario {
 }
 
 /// One run of a cell, as input of the engines.
-pub(super) struct Run {
-    pub(super) scenario: Scenario,
-    pub(super) way: Way,
+pub(super) struct LinkRun {
+    pub(super) scenario: LinkScenario,
+    pub(super) way: HeaderTreatment,
     pub(super) model: LinkModel<'static>,
     pub(super) seed: u64,
-    pub(super) flow: Flow,
+    pub(super) flow: IperfFlow,
     /// Times at which the sender sends, after the start.
     pub(super) ticks: Vec<Duration>,
     /// Length of the whole run.
     pub(super) span: Duration,
 }
 
-impl Run {
+impl LinkRun {
     /// Meter for a run that starts at `begin`, which measures from the end of the warm-up.
     pub(super) fn meter(&self, begin: Instant) -> Meter {
         Meter::new(&self.flow, begin + WARM_UP..begin + self.span)
@@ -177,25 +177,25 @@ impl Run {
 
 /// Runs a scenario once.
 pub(super) fn run(
-    scenario: Scenario,
-    way: Way,
+    scenario: LinkScenario,
+    way: HeaderTreatment,
     is_quick: bool,
     (seed, run): (u64, u32),
-) -> Result<Sample, Error> {
+) -> Result<GoodputSample, PaperError> {
     // Equal for every compression.
     let seed = seed.wrapping_mul(1_000).wrapping_add(run.into());
     let span = WARM_UP + if is_quick { SPAN_QUICK } else { SPAN };
-    let run = Run {
+    let run = LinkRun {
         scenario,
         way,
         model: scenario.condition.model(),
         seed,
-        flow: Flow::new(scenario.payload, seed),
+        flow: IperfFlow::new(scenario.payload, seed),
         ticks: ticks(seed, span),
         span,
     };
     match scenario.carrier {
-        Carrier::Link => direct::run(&run),
-        Carrier::Udp | Carrier::Ule => tunnel::run(&run),
+        LinkCarrier::Link => direct::run(&run),
+        LinkCarrier::Udp | LinkCarrier::Ule => tunnel::run(&run),
     }
 }

@@ -5,18 +5,18 @@ use thinair_rohc::{ProfileSet, Refresh};
 use thinair_simulation::emulator::Engine;
 use thinair_wire::time::Instant;
 
-use super::cell::{Run, Way};
-use super::flow::{Meter, Sample};
+use super::cell::{HeaderTreatment, LinkRun};
+use super::flow::{GoodputSample, Meter};
 use crate::compressed::channel;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Number of flows of the channel: small CIDs.
 const FLOWS: u16 = 16;
 
-pub(super) fn run(run: &Run) -> Result<Sample, Error> {
+pub(super) fn run(run: &LinkRun) -> Result<GoodputSample, PaperError> {
     let rohc = match run.way {
-        Way::Plain => None,
-        Way::Rohc(mode) => {
+        HeaderTreatment::Plain => None,
+        HeaderTreatment::Rohc(mode) => {
             let mut rohc = channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?;
             rohc.compressor.counted = true;
             Some(rohc)

@@ -4,8 +4,9 @@ use core::ops::Range;
 use core::time::Duration;
 
 use thinair_link::Random;
-use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::time::Instant;
+
+use crate::traffic::{IpVersion, write_headers};
 
 /// Period of the sender's timer. `iperf3` sends due packets whenever its pacing timer of 1 ms expires.
 const TICK: Duration = Duration::from_millis(1);
@@ -18,11 +19,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) const HEADERS: usize = 28;
 /// Offset of the packet's number, after its send time in the payload.
 const NUMBER: usize = HEADERS + 8;
-const PROTOCOL_UDP: u8 = 17;
+/// Port of the receiver.
+const IPERF_PORT: u16 = 5_201;
+/// IPv4 addresses of sender and receiver, in the last four octets.
+const SENDER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 1];
+const RECEIVER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 2];
 
 /// Flow of IPv4 with a counting IP-ID, and UDP with a checksum.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub(super) struct IperfFlow {
     ip_id: u16,
     source_port: u16,
     /// Octets of UDP payload, at least 12.
@@ -31,7 +36,7 @@ pub(super) struct Flow {
     filling: Vec<u8>,
 }
 
-impl Flow {
+impl IperfFlow {
     pub(super) fn new(payload: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let filling = core::iter::repeat_with(|| random.next_u64() as u8).take(payload.saturating_sub(12));
@@ -46,27 +51,12 @@ impl Flow {
 
     /// Packet of that number, from 0, sent at that time.
     pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
-        let length = (HEADERS + self.payload) as u16;
-        let mut packet = vec![0x45, 0];
-        packet.extend(length.to_be_bytes());
-        packet.extend(self.ip_id.wrapping_add(number as u16).to_be_bytes());
-        packet.extend([0x40, 0, 64, PROTOCOL_UDP, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
-        let sum = checksum(&packet).to_be_bytes();
-        packet[10..12].copy_from_slice(&sum);
-        packet.extend(self.source_port.to_be_bytes());
-        packet.extend(5_201_u16.to_be_bytes());
-        packet.extend((length - 20).to_be_bytes());
-        packet.extend([0, 0]);
+        let mut packet = vec![0; HEADERS];
         packet.extend(now.as_nanos().to_be_bytes());
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
-        let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
-        // A sum of zero is sent as all ones. RFC 768.
-        let sum = match pseudo.octets(&packet[12..]).checksum() {
-            0 => u16::MAX,
-            sum => sum,
-        };
-        packet[26..28].copy_from_slice(&sum.to_be_bytes());
+        let ends = [(&SENDER, self.source_port), (&RECEIVER, IPERF_PORT)];
+        write_headers(&mut packet, IpVersion::V4, self.ip_id.wrapping_add(number as u16), ends);
         packet
     }
 
@@ -97,7 +87,7 @@ pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
 /// Counts the output of the other end.
 #[derive(Debug)]
 pub(super) struct Meter {
-    flow: Flow,
+    flow: IperfFlow,
     window: Range<Instant>,
     /// Octets of UDP payload delivered within the window.
     octets: u64,
@@ -111,7 +101,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(flow: &Flow, window: Range<Instant>) -> Self {
+    pub(super) fn new(flow: &IperfFlow, window: Range<Instant>) -> Self {
         let last = window.start;
         Self { flow: flow.clone(), window, octets: 0, delivered: 0, wrong: 0, last, outage: 0 }
     }
@@ -139,9 +129,9 @@ impl Meter {
 
     /// Figures of the run. `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the
     /// link delivered.
-    pub(super) fn sample(self, undelivered: u64, carried: u64) -> Sample {
+    pub(super) fn sample(self, undelivered: u64, carried: u64) -> GoodputSample {
         let seconds = self.window.end.since(self.window.start).as_secs_f64();
-        Sample {
+        GoodputSample {
             goodput: 8e-6 * self.octets as f64 / seconds,
             delivered: self.delivered as f64,
             wrong: self.wrong as f64,
@@ -154,7 +144,7 @@ impl Meter {
 
 /// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct GoodputSample {
     /// Mbit/s of UDP payload in correct packets.
     pub(super) goodput: f64,
     /// Packets delivered correctly.

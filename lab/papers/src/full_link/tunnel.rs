@@ -13,19 +13,19 @@ use thinair_tunnel::site_config::{Others, Security, SiteConfig};
 use thinair_tunnel::status::Drop;
 use thinair_wire::time::Instant;
 
-use super::cell::{Carrier, Run, Way};
-use super::flow::{Meter, Sample};
-use crate::paper::Error;
+use super::cell::{HeaderTreatment, LinkCarrier, LinkRun};
+use super::flow::{GoodputSample, Meter};
+use crate::paper::PaperError;
 
 /// Size of the IPv4 and UDP headers of a datagram, in octets.
 const OUTER: usize = 28;
 /// Time of the first packet, after the key exchange.
 const BEGIN: Duration = Duration::from_secs(1);
 
-pub(super) fn run(run: &Run) -> Result<Sample, Error> {
+pub(super) fn run(run: &LinkRun) -> Result<GoodputSample, PaperError> {
     let begin = Instant::ZERO + BEGIN;
-    let mut tunnel = Tunnel {
-        ends: [End::new(run, Side::A)?, End::new(run, Side::B)?],
+    let mut tunnel = TunnelOverLink {
+        ends: [TunnelEnd::new(run, Side::A)?, TunnelEnd::new(run, Side::B)?],
         link: ConstrainedLink::new(&run.model, run.seed),
         meter: run.meter(begin),
         now: Instant::ZERO,
@@ -40,14 +40,14 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     Ok(tunnel.meter.sample(undelivered, tunnel.link.traffic(Side::A).delivered_octets))
 }
 
-struct Tunnel {
-    ends: [End; 2],
+struct TunnelOverLink {
+    ends: [TunnelEnd; 2],
     link: ConstrainedLink<'static, Vec<u8>>,
     meter: Meter,
     now: Instant,
 }
 
-impl Tunnel {
+impl TunnelOverLink {
     /// Performs the key exchange while the link loses nothing.
     fn agree(&mut self) {
         loop {
@@ -129,16 +129,16 @@ impl Tunnel {
 }
 
 /// One end of the tunnel.
-struct End {
+struct TunnelEnd {
     site: Site,
     /// Datagrams after room for their outer headers.
     out: Vec<Vec<u8>>,
 }
 
-impl End {
-    fn new(run: &Run, side: Side) -> Result<Self, Error> {
+impl TunnelEnd {
+    fn new(run: &LinkRun, side: Side) -> Result<Self, PaperError> {
         let plan = plan(run, side)?;
-        let failed = |error: &dyn core::fmt::Display| Error::Tunnel(error.to_string());
+        let failed = |error: &dyn core::fmt::Display| PaperError::Tunnel(error.to_string());
         let budget = Budget::of(&plan).map_err(|error| failed(&error))?;
         let Others::Peers(peers) = &plan.others else { return Err(failed(&"a mesh")) };
         let Security::Key { suite, .. } = &plan.security else { return Err(failed(&"no key")) };
@@ -163,15 +163,15 @@ fn address(side: Side) -> SocketAddr {
 }
 
 /// SiteConfig of one end: defaults, except carrier and mode.
-fn plan(run: &Run, side: Side) -> Result<SiteConfig, Error> {
+fn plan(run: &LinkRun, side: Side) -> Result<SiteConfig, PaperError> {
     let (scheme, options) = match run.scenario.carrier {
-        Carrier::Link | Carrier::Udp => ("udp", ""),
+        LinkCarrier::Link | LinkCarrier::Udp => ("udp", ""),
         // TS Packets are filled, as in the examples of docs/tunnel.md.
-        Carrier::Ule => ("ule+udp", "?flush=3ms"),
+        LinkCarrier::Ule => ("ule+udp", "?flush=3ms"),
     };
     let channel = match run.way {
-        Way::Plain => "profiles = \"uncompressed\"".to_owned(),
-        Way::Rohc(_) => format!("mode = \"{}\"", run.way.name()),
+        HeaderTreatment::Plain => "profiles = \"uncompressed\"".to_owned(),
+        HeaderTreatment::Rohc(_) => format!("mode = \"{}\"", run.way.name()),
     };
     let text = format!(
         "[inside]\naddress = [\"10.9.0.{}/24\"]\n[carrier]\nurl = \"{scheme}://{}{options}\"\nlisten = \"{}\"\n\
@@ -180,7 +180,7 @@ fn plan(run: &Run, side: Side) -> Result<SiteConfig, Error> {
         address(side.other()),
         address(side),
     );
-    let failed = |error: &dyn core::fmt::Display| Error::Tunnel(error.to_string());
+    let failed = |error: &dyn core::fmt::Display| PaperError::Tunnel(error.to_string());
     let settings = Settings::read(Path::new("tunnel.toml"), &text).map_err(|error| failed(&error))?;
     let surroundings = Surroundings {
         runtime: None,

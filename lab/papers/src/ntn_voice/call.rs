@@ -13,7 +13,7 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// One-way delay: half of the round trip of a GEO link.
 pub(super) const DELAY: Duration = Duration::from_millis(280);
@@ -51,7 +51,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+    pub(super) fn read(cell: &Vars) -> Result<Self, PaperError> {
         let profiles = match cell.text("kind")? {
             "udp" => ProfileSet::of(&[ProfileId::Udp])?,
             "ip" => ProfileSet::of(&[ProfileId::Ip])?,
@@ -76,7 +76,7 @@ impl Call {
 
 /// Figures of one burst, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Tally {
+pub(super) struct BurstTally {
     pub(super) bursts: u64,
     /// Packets after bursts that arrived.
     pub(super) behind: u64,
@@ -95,7 +95,7 @@ pub(super) struct Tally {
     after: (u64, u64),
 }
 
-impl Tally {
+impl BurstTally {
     pub(super) fn add(&mut self, other: &Self) {
         self.bursts += other.bursts;
         self.behind += other.behind;
@@ -191,15 +191,15 @@ impl Voice {
 }
 
 /// Packets and feedback in flight.
-enum Event {
+enum CallEvent {
     Packet { number: u64, rohc: Vec<u8>, packet: Vec<u8> },
     Feedback(Vec<u8>),
 }
 
 /// Runs calls with a burst of `burst` lost packets each, one call for each of the first `phases` positions of the
 /// burst.
-pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
+pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<BurstTally, PaperError> {
+    let mut tally = BurstTally::default();
     for phase in 0..phases {
         let seed = seed.wrapping_mul(PHASES).wrapping_add(phase);
         tally.add(&one(call, burst, BEFORE + phase * PHASES / phases, seed)?);
@@ -207,7 +207,7 @@ pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<Ta
     Ok(tally)
 }
 
-fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
+fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<BurstTally, PaperError> {
     let channel = Channel::new(CidSpace::Small, 15, call.profiles)?;
     let end = || {
         let rtp = RtpDetection::of_ports(&[PORT]).unwrap_or_default();
@@ -220,7 +220,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
     let mut random = Random::new(seed);
     let mut voice = Voice::new(call, random.split());
     let mut events = BTreeMap::new();
-    let mut tally = Tally { bursts: 1, ..Tally::default() };
+    let mut tally = BurstTally { bursts: 1, ..BurstTally::default() };
     let (mut rohc, mut back, mut element) = ([0; 512], [0; 512], [0; 64]);
     let (mut outage, mut noted) = (0, 0_u64);
     let (mut has_ir_dyn, mut has_ir) = (false, false);
@@ -241,10 +241,10 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
             }
             let now = Instant::ZERO + at;
             match entry.remove() {
-                Event::Feedback(element) => {
+                CallEvent::Feedback(element) => {
                     let _ = near.receive(now, &element, &mut back);
                 }
-                Event::Packet { number, rohc, packet } => {
+                CallEvent::Packet { number, rohc, packet } => {
                     let lost = call.counts.then_some((number - newest).saturating_sub(1) as u32);
                     newest = number;
                     let received = far.receive(Arrival { now, lost }, &rohc, &mut back);
@@ -258,7 +258,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
                     }
                     while let Some(len) = far.poll_feedback(&mut element) {
                         noted += 1;
-                        events.insert((at + DELAY, noted), Event::Feedback(element[..len].to_vec()));
+                        events.insert((at + DELAY, noted), CallEvent::Feedback(element[..len].to_vec()));
                     }
                 }
             }
@@ -281,7 +281,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
         if !(before..before + burst).contains(&number) {
             noted += 1;
             let arrival = at + DELAY + Duration::from_micros(random.below(2 * JITTER));
-            events.insert((arrival, noted), Event::Packet { number, rohc: rohc[..len].to_vec(), packet });
+            events.insert((arrival, noted), CallEvent::Packet { number, rohc: rohc[..len].to_vec(), packet });
         }
     }
     tally.felt = u64::from(tally.undelivered > 0);

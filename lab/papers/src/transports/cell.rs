@@ -5,7 +5,7 @@ pub(super) const SIZES: [usize; 6] = [10, 50, 100, 200, 500, 1_000];
 
 /// Client and server, and their protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Service {
+pub(super) enum TransportService {
     /// libcoap, both ends.
     Coap,
     /// Ours: Fast Open, few headers, the response and the FIN in one write. The SYN-ACK is acknowledged at once, as by
@@ -35,7 +35,7 @@ pub(super) enum Service {
     Http3,
 }
 
-impl Service {
+impl TransportService {
     /// Services of the paper, in the order of its tables.
     pub(super) const PUBLISHED: [Self; 5] =
         [Self::Coap, Self::IotHttp, Self::IotSpdy, Self::Spdy, Self::Http];
@@ -94,7 +94,7 @@ impl Service {
 
 /// Link of the paper. All have 20 ms one-way delay, full duplex, and a queue of 50 packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Link {
+pub(super) enum TransportLink {
     /// 20 kbit/s, MTU 128.
     Slow,
     /// 250 kbit/s, MTU 128.
@@ -107,7 +107,7 @@ pub(super) enum Link {
     Iphc,
 }
 
-impl Link {
+impl TransportLink {
     /// Links of the paper.
     pub(super) const PUBLISHED: [Self; 3] = [Self::Slow, Self::Fast, Self::Wide];
 
@@ -143,7 +143,7 @@ impl Link {
 
 /// TCP options of the kernel, at both hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Options {
+pub(super) enum KernelOptions {
     /// Without timestamps and SACK, as the TCP header sizes in the paper imply.
     Lean,
     /// Defaults of Linux.
@@ -152,7 +152,7 @@ pub(super) enum Options {
     Cookieless,
 }
 
-impl Options {
+impl KernelOptions {
     pub(super) const ALL: [Self; 3] = [Self::Lean, Self::Default, Self::Cookieless];
 
     /// Suffix of ids. Rows of the paper's configuration have none.
@@ -209,15 +209,15 @@ pub(super) enum Temper {
 
 /// One figure of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cell {
-    pub(super) service: Service,
-    pub(super) link: Link,
-    pub(super) options: Options,
+pub(super) struct TransportCell {
+    pub(super) service: TransportService,
+    pub(super) link: TransportLink,
+    pub(super) options: KernelOptions,
     pub(super) size: usize,
     pub(super) temper: Temper,
 }
 
-impl Cell {
+impl TransportCell {
     /// Id of one of its figures.
     pub(super) fn id(&self, figure: &str) -> String {
         let temper = if self.temper == Temper::Cold { "/cold" } else { "" };
@@ -228,60 +228,70 @@ impl Cell {
 
 /// Amount of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
+pub(super) struct TransportScale {
     /// Number of runs of each cell.
     pub(super) runs: usize,
-    links: &'static [Link],
+    links: &'static [TransportLink],
     sizes: &'static [usize],
     /// Sizes for services that are not in the paper.
     others: &'static [usize],
 }
 
 /// Most significant cells only.
-pub(super) const QUICK: Scale = Scale { runs: 1, links: &[Link::Slow], sizes: &[10, 1_000], others: &[10] };
+pub(super) const QUICK: TransportScale =
+    TransportScale { runs: 1, links: &[TransportLink::Slow], sizes: &[10, 1_000], others: &[10] };
 /// Default: takes minutes.
-pub(super) const USUAL: Scale =
-    Scale { runs: 3, links: &Link::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
+pub(super) const USUAL: TransportScale =
+    TransportScale { runs: 3, links: &TransportLink::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
 /// All cells.
-pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::PUBLISHED, sizes: &SIZES, others: &SIZES };
+pub(super) const FULL: TransportScale =
+    TransportScale { runs: 5, links: &TransportLink::PUBLISHED, sizes: &SIZES, others: &SIZES };
 
 /// Cells by their hosts and link, the slowest first.
-pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
-    let places = scale.links.iter().flat_map(|&link| Options::ALL.map(|options| (link, options)));
+pub(super) fn sites(scale: TransportScale) -> Vec<Vec<TransportCell>> {
+    let places = scale.links.iter().flat_map(|&link| KernelOptions::ALL.map(|options| (link, options)));
     let mut sites: Vec<_> = places.map(|(link, options)| site(scale, link, options)).collect();
-    sites.extend([Link::Frames, Link::Iphc].map(|link| {
-        let each = Service::PUBLISHED
+    sites.extend([TransportLink::Frames, TransportLink::Iphc].map(|link| {
+        let each = TransportService::PUBLISHED
             .into_iter()
             .flat_map(|service| scale.others.iter().map(move |&size| (service, size)));
-        each.map(|(service, size)| Cell { service, link, options: Options::Lean, size, temper: Temper::Warm })
-            .collect()
+        each.map(|(service, size)| TransportCell {
+            service,
+            link,
+            options: KernelOptions::Lean,
+            size,
+            temper: Temper::Warm,
+        })
+        .collect()
     }));
     sites
 }
 
-fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
-    let cell = |service, size, temper| Cell { service, link, options, size, temper };
-    let of = |services: &[Service], sizes: &[usize]| -> Vec<Cell> {
+fn site(scale: TransportScale, link: TransportLink, options: KernelOptions) -> Vec<TransportCell> {
+    let cell = |service, size, temper| TransportCell { service, link, options, size, temper };
+    let of = |services: &[TransportService], sizes: &[usize]| -> Vec<TransportCell> {
         let each = services.iter().flat_map(|&service| sizes.iter().map(move |&size| (service, size)));
         each.map(|(service, size)| cell(service, size, Temper::Warm)).collect()
     };
-    if options == Options::Cookieless {
+    if options == KernelOptions::Cookieless {
         // Without cookies, only services that use them differ.
-        return of(&[Service::IotHttp, Service::IotHttpHeld, Service::IotSpdy], scale.others);
+        return of(
+            &[TransportService::IotHttp, TransportService::IotHttpHeld, TransportService::IotSpdy],
+            scale.others,
+        );
     }
-    let mut cells = of(&Service::PUBLISHED, scale.sizes);
-    cells.extend(of(&Service::OTHERS, scale.others));
-    let with_cookie = Service::PUBLISHED.into_iter().filter(|service| service.has_cookie());
+    let mut cells = of(&TransportService::PUBLISHED, scale.sizes);
+    cells.extend(of(&TransportService::OTHERS, scale.others));
+    let with_cookie = TransportService::PUBLISHED.into_iter().filter(|service| service.has_cookie());
     cells.extend(
         with_cookie
             .flat_map(|service| scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))),
     );
-    if link == Link::Wide && options == Options::Lean {
+    if link == TransportLink::Wide && options == KernelOptions::Lean {
         let tempers = [Temper::Cold, Temper::Warm].into_iter();
-        cells.extend(
-            tempers
-                .flat_map(|temper| scale.others.iter().map(move |&size| cell(Service::Http3, size, temper))),
-        );
+        cells.extend(tempers.flat_map(|temper| {
+            scale.others.iter().map(move |&size| cell(TransportService::Http3, size, temper))
+        }));
     }
     cells
 }
@@ -294,7 +304,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_the_issue_and_tell_cells_apart() {
-        let cells: Vec<Cell> = sites(FULL).into_iter().flatten().collect();
+        let cells: Vec<TransportCell> = sites(FULL).into_iter().flatten().collect();
         let ids: BTreeSet<String> = cells.iter().map(|cell| cell.id("packets")).collect();
         assert_eq!(ids.len(), cells.len());
         for id in [
@@ -308,11 +318,13 @@ mod tests {
 
     #[test]
     fn the_usual_run_has_the_matrix_of_the_paper_with_both_options() {
-        let cells: BTreeSet<Cell> = sites(USUAL).into_iter().flatten().collect();
-        for service in Service::PUBLISHED {
-            for (link, size) in Link::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size))) {
-                for options in [Options::Lean, Options::Default] {
-                    let cell = Cell { service, link, options, size, temper: Temper::Warm };
+        let cells: BTreeSet<TransportCell> = sites(USUAL).into_iter().flatten().collect();
+        for service in TransportService::PUBLISHED {
+            for (link, size) in
+                TransportLink::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size)))
+            {
+                for options in [KernelOptions::Lean, KernelOptions::Default] {
+                    let cell = TransportCell { service, link, options, size, temper: Temper::Warm };
                     assert!(cells.contains(&cell), "{}", cell.id("packets"));
                 }
             }

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use thinair_simulation::network::fetch::{Close, Fetch, Round, Rounds, Service};
+use thinair_simulation::network::fetch::{ConnectionEnd, Fetch, FetchService, Round, Rounds};
 
 use super::Range;
-use super::cell::{self, Link};
+use super::cell::{self, TransportLink};
 use super::over_rohc::{Below, PAUSE};
 use super::virtual_time::{fetch, name};
 use crate::form::{Figures, Named};
-use crate::paper::{Error, Plan};
+use crate::paper::{PaperError, RunPlan};
 
 /// Services with persistent connections, and CoAP, which needs none, for comparison.
-pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::CoapTcp, Service::Http, Service::IotSpdy];
+pub(super) const SERVICES: [FetchService; 4] =
+    [FetchService::Coap, FetchService::CoapTcp, FetchService::Http, FetchService::IotSpdy];
 
 /// Sizes of the objects, in octets.
 pub(super) const SIZES: [usize; 2] = [10, 1_000];
@@ -46,14 +47,14 @@ impl Took {
 }
 
 /// First and second object; `None` for one that was not delivered.
-pub(super) type Sample = [Option<Took>; 2];
+pub(super) type FirstAndSecond = [Option<Took>; 2];
 
 /// Objects over one connection in real time.
 #[derive(Clone, Debug)]
 pub(super) struct KeptReal {
-    pub(super) service: cell::Service,
+    pub(super) service: cell::TransportService,
     pub(super) size: usize,
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<FirstAndSecond>,
 }
 
 impl KeptReal {
@@ -77,15 +78,15 @@ impl KeptReal {
 }
 
 /// Measures everything, in virtual time.
-pub(super) fn measure(plan: &Plan, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(plan: &RunPlan, figures: &mut Figures) -> Result<(), PaperError> {
     let rounds = Rounds { clients: 1, rounds: FOLLOWS + 1, spread: Duration::ZERO, pause: PAUSE };
     let each = SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size)));
     for (service, size, below) in
         each.flat_map(|(service, size)| Below::ALL.map(|below| (service, size, below)))
     {
-        let plain = fetch(service, Link::Slow, size);
+        let plain = fetch(service, TransportLink::Slow, size);
         let rohc = below.channel(1, plan.seed)?;
-        let rounds = Fetch { close: Close::Never, rohc, ..plain }.rounds(&rounds, plan.seed);
+        let rounds = Fetch { close: ConnectionEnd::Never, rohc, ..plain }.rounds(&rounds, plan.seed);
         for (which, round) in [("first", rounds.first()), ("next", rounds.last())] {
             let took = round.and_then(Took::of);
             for ((figure, of), _) in FIGURES {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use thinair_link::Queue;
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::emulator::{RohcChannel, with_mtu};
-use thinair_simulation::network::fetch::{Carried, Fetch, Rounds, Service, Stack, TcpOptions};
+use thinair_simulation::network::fetch::{Fetch, FetchService, LinkLoad, Rounds, TcpInteraction, TcpOptions};
 
-use super::cell::Link;
+use super::cell::TransportLink;
 use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, put_times};
 use crate::compressed::channel;
-use crate::form::{Figures, Run};
-use crate::paper::Error;
+use crate::form::{Figures, PaperRun};
+use crate::paper::PaperError;
 use crate::sweep::sweep;
 
 /// Exchanges that are not counted, during which contexts are established, as in real time.
@@ -53,7 +53,7 @@ impl Below {
 
     /// Channel for this many clients: each has a flow, another one while a new connection replaces an old one, and the
     /// pattern of its connections.
-    pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
+    pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, PaperError> {
         let mode = match self {
             Self::Plain => return Ok(None),
             Self::Unidirectional => Mode::Unidirectional,
@@ -66,7 +66,7 @@ impl Below {
 
 /// Conditions of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Case {
+enum ExchangeCase {
     /// No losses, and TCP as in kernels.
     Clean,
     /// No losses, with fewer acknowledgments.
@@ -80,7 +80,7 @@ enum Case {
     },
 }
 
-impl Case {
+impl ExchangeCase {
     /// Cases with one client.
     fn alone() -> impl Iterator<Item = Self> {
         [Self::Clean, Self::Thinned, Self::Best].into_iter().chain(HARMS.map(Self::Harmed))
@@ -101,20 +101,22 @@ impl Case {
         }
     }
 
-    /// True if it differs from [`Case::Clean`] for this service: CoAP has no acknowledgments to thin, and no SYN.
-    fn is_of(self, service: Service) -> bool {
-        !matches!((self, service), (Self::Thinned | Self::Best, Service::Coap))
+    /// True if it differs from [`ExchangeCase::Clean`] for this service: CoAP has no acknowledgments to thin, and no SYN.
+    fn is_of(self, service: FetchService) -> bool {
+        !matches!((self, service), (Self::Thinned | Self::Best, FetchService::Coap))
     }
 
     /// Exchange, and number of clients that perform it.
-    fn fetch(self, service: Service, size: usize) -> (Fetch, u16) {
-        let plain = fetch(service, Link::Slow, size);
+    fn fetch(self, service: FetchService, size: usize) -> (Fetch, u16) {
+        let plain = fetch(service, TransportLink::Slow, size);
         // Packets that compression makes longer than the MTU take two frames, as over `thinair link run --mtu 128`.
         let plain = Fetch { model: with_mtu(&plain.model, plain.mtu), ..plain };
         match self {
             Self::Clean => (plain, 1),
             Self::Thinned => (Fetch { thins: true, ..plain }, 1),
-            Self::Best => (Fetch { options: TcpOptions::LEAN, holds: true, stack: Stack::Best, ..plain }, 1),
+            Self::Best => {
+                (Fetch { options: TcpOptions::LEAN, holds: true, stack: TcpInteraction::Best, ..plain }, 1)
+            }
             Self::Harmed(harm) => (Fetch { model: harm.on(&plain.model), ..plain }, 1),
             Self::Crowd { queue, clients } => {
                 let model = both(&plain.model, |direction| direction.queue = Queue::packets(queue));
@@ -126,7 +128,7 @@ impl Case {
 
 /// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
-struct Scale {
+struct RohcScale {
     /// Number of links with consecutive exchanges, and exchanges of each that count.
     links: u64,
     exchanges: usize,
@@ -134,8 +136,8 @@ struct Scale {
     rounds: usize,
 }
 
-const QUICK: Scale = Scale { links: 1, exchanges: 20, rounds: 1 };
-const USUAL: Scale = Scale { links: 20, exchanges: 40, rounds: 8 };
+const QUICK: RohcScale = RohcScale { links: 1, exchanges: 20, rounds: 1 };
+const USUAL: RohcScale = RohcScale { links: 20, exchanges: 40, rounds: 8 };
 
 /// Results of exchanges with established contexts.
 #[derive(Default)]
@@ -146,21 +148,21 @@ struct Came {
     asked: usize,
     /// Milliseconds of each delivered object.
     times: Vec<f64>,
-    carried: Carried,
+    carried: LinkLoad,
 }
 
 /// Measures everything. Equal seeds give equal figures, on any machine.
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     let scale = if plan.quick { QUICK } else { USUAL };
     let mut jobs = Vec::new();
     for (service, size) in SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size))) {
-        let cases = Case::alone().chain(Case::crowds()).filter(|case| case.is_of(service));
+        let cases = ExchangeCase::alone().chain(ExchangeCase::crowds()).filter(|case| case.is_of(service));
         jobs.extend(cases.flat_map(|case| Below::ALL.map(|below| (service, size, below, case))));
     }
-    let cost = |&(_, size, _, case): &(Service, usize, Below, Case)| {
+    let cost = |&(_, size, _, case): &(FetchService, usize, Below, ExchangeCase)| {
         let exchanges = match case {
-            Case::Crowd { clients, .. } => usize::from(clients) * (ROUNDS_BEFORE + scale.rounds),
+            ExchangeCase::Crowd { clients, .. } => usize::from(clients) * (ROUNDS_BEFORE + scale.rounds),
             _ => scale.links as usize * (BEFORE + scale.exchanges),
         };
         (exchanges * (5 + size / 50)) as u64
@@ -168,7 +170,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     let came = sweep(&jobs, plan.threads, run.progress, cost, |&(service, size, below, case)| {
         let (fetch, clients) = case.fetch(service, size);
         let (links, before, counted, spread) = match case {
-            Case::Crowd { .. } => (1, ROUNDS_BEFORE, scale.rounds, SPREAD),
+            ExchangeCase::Crowd { .. } => (1, ROUNDS_BEFORE, scale.rounds, SPREAD),
             _ => (scale.links, BEFORE, scale.exchanges, Duration::ZERO),
         };
         let rounds = Rounds { clients, rounds: before + counted, spread, pause: PAUSE };
@@ -186,7 +188,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
         }
         Ok(came)
     })?;
-    let mut sums = [(Below::Unidirectional, Carried::default()), (Below::Optimistic, Carried::default())];
+    let mut sums = [(Below::Unidirectional, LinkLoad::default()), (Below::Optimistic, LinkLoad::default())];
     for ((service, size, below, case), came) in jobs.into_iter().zip(&came) {
         let id = format!("virtual/{}/20k/128/{size}/rohc/{}/{}", name(service), below.name(), case.name());
         put_times(figures, &id, &came.times, came.asked);
@@ -196,7 +198,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
         if below != Below::Plain {
             let lost = came.carried.not_decompressed as f64 / came.carried.packets.max(1) as f64 * 100.0;
             figures.put(format!("{id}/not-decompressed"), lost);
-            if let Some(first) = came.first.filter(|_| case == Case::Clean) {
+            if let Some(first) = came.first.filter(|_| case == ExchangeCase::Clean) {
                 figures.put(format!("{id}/first"), first as f64);
             }
         }

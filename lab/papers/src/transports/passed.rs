@@ -7,11 +7,11 @@ use std::path::Path;
 
 use thinair_capture::Reader;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Transit of a packet. Times are nanoseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct LinkPacket {
     pub(super) entered: u64,
     /// Time of delivery; `None` if it was not delivered.
     pub(super) delivered: Option<u64>,
@@ -29,18 +29,19 @@ pub(super) struct Passed {
 }
 
 /// All packets of a link, in the order in which they entered.
-pub(super) fn read(log: &Path, capture: &Path) -> Result<Vec<Passed>, Error> {
-    let text = std::fs::read_to_string(log).map_err(|source| Error::Open { path: log.to_owned(), source })?;
+pub(super) fn read(log: &Path, capture: &Path) -> Result<Vec<LinkPacket>, PaperError> {
+    let text =
+        std::fs::read_to_string(log).map_err(|source| PaperError::Open { path: log.to_owned(), source })?;
     join(&text, records(capture)?)
-        .ok_or_else(|| Error::RealTime(format!("{} is not the log of its capture", log.display())))
+        .ok_or_else(|| PaperError::RealTime(format!("the log {} does not match its capture", log.display())))
 }
 
 /// Times and octets of a capture.
 type Records = VecDeque<(u64, Vec<u8>)>;
 
-fn records(path: &Path) -> Result<Records, Error> {
-    let file = File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+fn records(path: &Path) -> Result<Records, PaperError> {
+    let file = File::open(path).map_err(|source| PaperError::Open { path: path.to_owned(), source })?;
+    let failed = |source| PaperError::Read { path: path.to_owned(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut records = Records::new();
     while let Some(record) = reader.next_record() {
@@ -51,7 +52,7 @@ fn records(path: &Path) -> Result<Records, Error> {
 }
 
 /// `None` if they do not fit together.
-fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
+fn join(log: &str, mut records: Records) -> Option<Vec<LinkPacket>> {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next()?.split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
@@ -72,7 +73,7 @@ fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
             delivered = (fate == "delivered").then_some(origin + out);
             octets = came;
         }
-        passed.push(Passed {
+        passed.push(LinkPacket {
             entered: number(entered)?,
             delivered,
             late: number(late).unwrap_or(0),

@@ -1,7 +1,7 @@
 //! Services over a link with ROHC: costs of exchanges with established contexts.
 
-use super::cell::{Cell, Link, Options, Service, Temper};
-use super::{Range, Sample};
+use super::cell::{KernelOptions, Temper, TransportCell, TransportLink, TransportService};
+use super::{ExchangeSample, Range};
 use crate::form::Figures;
 
 /// Exchanges that are not counted, during which contexts are established.
@@ -12,7 +12,7 @@ const COUNTED: usize = 4;
 
 /// Use of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ServiceUse {
     /// New client each time, UDP checksums carried.
     Anew,
     /// One CoAP client for all exchanges, over IPv4.
@@ -23,11 +23,11 @@ pub(super) enum Way {
     Elided,
 }
 
-impl Way {
-    const fn link(self) -> Link {
+impl ServiceUse {
+    const fn link(self) -> TransportLink {
         match self {
-            Self::Anew | Self::GoesOn => Link::Slow,
-            Self::GoesOnV6 | Self::Elided => Link::Frames,
+            Self::Anew | Self::GoesOn => TransportLink::Slow,
+            Self::GoesOnV6 | Self::Elided => TransportLink::Frames,
         }
     }
 
@@ -43,15 +43,15 @@ impl Way {
 
 /// Consecutive exchanges of a service, with 10 octets over 20 kbit/s, an MTU of 128 and lean options.
 #[derive(Clone, Debug)]
-pub(super) struct Compressed {
-    pub(super) service: Service,
-    pub(super) way: Way,
-    samples: Vec<Sample>,
+pub(super) struct CompressedService {
+    pub(super) service: TransportService,
+    pub(super) way: ServiceUse,
+    samples: Vec<ExchangeSample>,
 }
 
-impl Compressed {
+impl CompressedService {
     /// Range over the exchanges with established contexts.
-    fn range(&self, of: fn(&Sample) -> f64) -> Option<Range> {
+    fn range(&self, of: fn(&ExchangeSample) -> f64) -> Option<Range> {
         Range::of(self.samples.iter().skip(BEFORE).map(of).collect())
     }
 
@@ -98,13 +98,15 @@ impl Compressed {
 /// Measures each service of the paper that is installed.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(
-    plan: &crate::paper::Plan,
-    missing: &std::collections::BTreeMap<Service, String>,
+    plan: &crate::paper::RunPlan,
+    missing: &std::collections::BTreeMap<TransportService, String>,
     program: &std::path::Path,
     interrupt: &crate::children::Interrupt,
-) -> Result<Vec<Compressed>, crate::paper::Error> {
-    let of_coap = [Way::GoesOn, Way::GoesOnV6, Way::Elided].map(|way| (Service::Coap, way));
-    let all = of_coap.into_iter().chain(Service::PUBLISHED.map(|service| (service, Way::Anew)));
+) -> Result<Vec<CompressedService>, crate::paper::PaperError> {
+    let of_coap = [ServiceUse::GoesOn, ServiceUse::GoesOnV6, ServiceUse::Elided]
+        .map(|way| (TransportService::Coap, way));
+    let all =
+        of_coap.into_iter().chain(TransportService::PUBLISHED.map(|service| (service, ServiceUse::Anew)));
     let jobs: Vec<_> = all.filter(|(service, _)| !missing.contains_key(service)).collect();
     crate::sweep::sweep(
         &jobs,
@@ -113,19 +115,22 @@ pub(super) fn measure(
         |_| 1,
         |&(service, way)| {
             let mut options = vec!["--rohc", "--mode", "o", "--profiles", "v1,tcp,coap"];
-            if way == Way::Elided {
+            if way == ServiceUse::Elided {
                 options.extend(["--coap-checksum", "elide"]);
             }
             let link = way.link();
-            let site = super::site::Site::open(link, Options::Lean, program, &options)?;
-            let cell = Cell { service, link, options: Options::Lean, size: 10, temper: Temper::Warm };
+            let site = super::site::LinkSite::open(link, KernelOptions::Lean, program, &options)?;
+            let cell =
+                TransportCell { service, link, options: KernelOptions::Lean, size: 10, temper: Temper::Warm };
             let mut children = crate::children::Children::new(interrupt)?;
             let client = match way {
-                Way::Anew => super::site::Client::Processes,
-                Way::GoesOn | Way::GoesOnV6 | Way::Elided => super::site::Client::OneOfCoap,
+                ServiceUse::Anew => super::site::ClientMode::Processes,
+                ServiceUse::GoesOn | ServiceUse::GoesOnV6 | ServiceUse::Elided => {
+                    super::site::ClientMode::OneOfCoap
+                }
             };
             let samples = site.round(&vec![cell; BEFORE + COUNTED], client, &mut children)?;
-            Ok(Compressed { service, way, samples })
+            Ok(CompressedService { service, way, samples })
         },
     )
 }

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::cell::{SIZES, Service};
+use super::cell::{SIZES, TransportService};
 use super::header_blocks::BROWSER;
 use super::http3;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Scripts around the npm package.
 const SPDY_SERVER: &str = include_str!("spdy_server.js");
@@ -16,7 +16,7 @@ const SPDY_CLIENT: &str = include_str!("spdy_client.js");
 
 /// Environment of the programs.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServicePlace {
     /// Path of the command `thinair`.
     pub(super) program: PathBuf,
     /// Folder of the servers' files, with the objects, named by their octets, in `objects`.
@@ -40,9 +40,9 @@ pub(super) const fn several(size: usize) -> [usize; 3] {
     [size, size + 1, size + 2]
 }
 
-impl Place {
+impl ServicePlace {
     /// Writes objects, configurations and scripts.
-    pub(super) fn prepare(&self) -> Result<(), Error> {
+    pub(super) fn prepare(&self) -> Result<(), PaperError> {
         let objects = self.objects();
         fs::create_dir_all(&objects)?;
         for size in SIZES {
@@ -72,7 +72,7 @@ impl Place {
                     ServerLimit 1\n\
                     ThreadsPerChild 25\n\
                     MaxRequestWorkers 25\n",
-                    self.address(Service::Http)
+                    self.address(TransportService::Http)
                 ),
             ),
             (
@@ -84,10 +84,13 @@ impl Place {
                     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n\
                     uwsgi_temp_path {folder}; scgi_temp_path {folder};\n\
                     server {{ listen {}; root {objects}; }} }}\n",
-                    self.address(Service::Nginx)
+                    self.address(TransportService::Nginx)
                 ),
             ),
-            ("mosquitto.conf", format!("listener {} {server}\nallow_anonymous true\n", Service::Mqtt.port())),
+            (
+                "mosquitto.conf",
+                format!("listener {} {server}\nallow_anonymous true\n", TransportService::Mqtt.port()),
+            ),
         ];
         for (name, text) in configurations {
             fs::write(self.folder.join(name), text)?;
@@ -100,7 +103,7 @@ impl Place {
     }
 
     /// Address at which a service listens.
-    pub(super) fn address(&self, service: Service) -> SocketAddr {
+    pub(super) fn address(&self, service: TransportService) -> SocketAddr {
         SocketAddr::new(self.server, service.port())
     }
 
@@ -108,12 +111,12 @@ impl Place {
         self.objects().join(size.to_string())
     }
 
-    fn url(&self, scheme: &str, service: Service, size: usize) -> String {
+    fn url(&self, scheme: &str, service: TransportService, size: usize) -> String {
         format!("{scheme}://{}/{size}", self.address(service))
     }
 }
 
-impl Service {
+impl TransportService {
     /// Port of its server.
     pub(super) const fn port(self) -> u16 {
         match self {
@@ -180,7 +183,7 @@ impl Service {
     }
 
     /// Its server, in the foreground.
-    pub(super) fn server(self, place: &Place) -> Command {
+    pub(super) fn server(self, place: &ServicePlace) -> Command {
         let (folder, server, port) = (&place.folder, place.server.to_string(), self.port().to_string());
         if let Some(name) = self.ours() {
             let mut ours = Command::new(&place.program);
@@ -224,7 +227,7 @@ impl Service {
     }
 
     /// Client that fetches the object of that size once, or sends it.
-    pub(super) fn client(self, place: &Place, size: usize) -> Command {
+    pub(super) fn client(self, place: &ServicePlace, size: usize) -> Command {
         let (server, port) = (place.server.to_string(), self.port().to_string());
         let url = |scheme| place.url(scheme, self, size);
         let mut command;
@@ -295,7 +298,7 @@ impl Service {
     }
 
     /// Client that fetches [several] objects over one connection, in sequence; `None` if there is no program for it.
-    pub(super) fn keeping_client(self, place: &Place, size: usize) -> Option<Command> {
+    pub(super) fn keeping_client(self, place: &ServicePlace, size: usize) -> Option<Command> {
         let mut command = self.client(place, size);
         let [_, more @ ..] = several(size);
         match self {
@@ -308,7 +311,7 @@ impl Service {
 
     /// Command that must run once before the first exchange, to create the object: libcoap's server has none of its
     /// own.
-    pub(super) fn provision(self, place: &Place, size: usize) -> Option<Command> {
+    pub(super) fn provision(self, place: &ServicePlace, size: usize) -> Option<Command> {
         (self == Self::Coap).then(|| {
             let mut put = Command::new("coap-client-notls");
             put.args(["-B", "10", "-m", "put", "-f"])

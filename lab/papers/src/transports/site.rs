@@ -13,15 +13,15 @@ use thinair_analyze::exchange::{Passage, measure};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
 use thinair_rohc::Ports;
-use thinair_simulation::load::{Hosts, LoadError};
+use thinair_simulation::load::{LoadError, LoadHosts};
 
-use super::cell::{Cell, Link, Options, Service, Temper};
-use super::http3::{self, Told};
-use super::passed::{self, Passed};
-use super::service::{Place, object};
-use super::{Sample, Served};
-use crate::children::{Children, Interrupt, said};
-use crate::paper::Error;
+use super::cell::{KernelOptions, Temper, TransportCell, TransportLink, TransportService};
+use super::http3::{self, ClientReport};
+use super::passed::{self, LinkPacket};
+use super::service::{ServicePlace, object};
+use super::{ExchangeSample, Served};
+use crate::children::{Children, Interrupt, with_causes};
+use crate::paper::PaperError;
 
 /// Time limit for anything to start or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ const REPEATS: usize = 2;
 
 /// Reason that there can be no hosts; `None` if there can.
 pub(super) fn missing() -> Option<String> {
-    match Hosts::create() {
+    match LoadHosts::create() {
         Ok(_) => None,
         Err(LoadError::Os(why)) if why.is_permission() => {
             Some(format!("it takes network namespaces, and so root (with sudo it is measured): {why}"))
@@ -55,25 +55,25 @@ pub(super) fn missing() -> Option<String> {
 
 /// Measures cells with a common link and options: at least `runs` samples of each.
 pub(super) fn run(
-    cells: &[Cell],
+    cells: &[TransportCell],
     runs: usize,
     program: &Path,
     interrupt: &Interrupt,
-) -> Result<Vec<Served>, Error> {
+) -> Result<Vec<Served>, PaperError> {
     let Some(first) = cells.first() else { return Ok(Vec::new()) };
-    let site = Site::open(first.link, first.options, program, &[])?;
+    let site = LinkSite::open(first.link, first.options, program, &[])?;
     let mut children = Children::new(interrupt)?;
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cells.len()];
+    let mut samples: Vec<Vec<ExchangeSample>> = vec![Vec::new(); cells.len()];
     for round in 0..runs + REPEATS {
-        let lacks = |samples: &Vec<Sample>| {
+        let lacks = |samples: &Vec<ExchangeSample>| {
             samples.iter().filter(|sample| !sample.is_late()).count() < runs.min(round + 1)
         };
         let due: Vec<usize> = (0..cells.len()).filter(|&at| lacks(&samples[at])).collect();
         if due.is_empty() {
             continue;
         }
-        let asked: Vec<Cell> = due.iter().map(|&at| cells[at]).collect();
-        for (at, sample) in due.into_iter().zip(site.round(&asked, Client::Processes, &mut children)?) {
+        let asked: Vec<TransportCell> = due.iter().map(|&at| cells[at]).collect();
+        for (at, sample) in due.into_iter().zip(site.round(&asked, ClientMode::Processes, &mut children)?) {
             samples[at].push(sample);
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn run(
     Ok(cells.iter().zip(samples).map(|(cell, samples)| Served::of(*cell, samples, runs)).collect())
 }
 
-impl Sample {
+impl ExchangeSample {
     fn is_late(&self) -> bool {
         self.late_ns > MOST_LATE
     }
@@ -89,8 +89,8 @@ impl Sample {
 
 impl Served {
     /// Selects the samples that count: those on time if there are enough of them.
-    fn of(cell: Cell, mut samples: Vec<Sample>, runs: usize) -> Self {
-        samples.sort_by_key(Sample::is_late);
+    fn of(cell: TransportCell, mut samples: Vec<ExchangeSample>, runs: usize) -> Self {
+        samples.sort_by_key(ExchangeSample::is_late);
         let repeated = samples.len().saturating_sub(runs);
         samples.truncate(runs);
         Self { cell, samples, repeated }
@@ -99,7 +99,7 @@ impl Served {
 
 /// Client of the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
+pub(super) enum ClientMode {
     /// New process for each exchange.
     Processes,
     /// One CoAP client whose Message IDs and Tokens rise by one.
@@ -118,29 +118,34 @@ fn coap_get(number: u16, size: usize) -> Vec<u8> {
 }
 
 /// Hosts and link.
-pub(super) struct Site {
-    hosts: Hosts,
-    place: Place,
+pub(super) struct LinkSite {
+    hosts: LoadHosts,
+    place: ServicePlace,
     link: Vec<String>,
     is_ipv6: bool,
     _folder: TempDir,
 }
 
-impl Site {
+impl LinkSite {
     /// Creates two hosts with these kernel options, and a link with further arguments of `thinair link run`.
-    pub(super) fn open(link: Link, options: Options, program: &Path, more: &[&str]) -> Result<Self, Error> {
-        let hosts = Hosts::create().map_err(said)?;
+    pub(super) fn open(
+        link: TransportLink,
+        options: KernelOptions,
+        program: &Path,
+        more: &[&str],
+    ) -> Result<Self, PaperError> {
+        let hosts = LoadHosts::create().map_err(with_causes)?;
         for namespace in [hosts.here(), hosts.there()] {
             namespace.quiet()?;
             for (name, value) in options.sysctls() {
                 let path = format!("/proc/sys/net/ipv4/{name}");
                 namespace
                     .within(|| fs::write(&path, value))?
-                    .map_err(|why| Error::RealTime(format!("{path} cannot be {value}: {why}")))?;
+                    .map_err(|why| PaperError::RealTime(format!("cannot set {path} to {value}: {why}")))?;
             }
         }
         let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
-        let place = Place {
+        let place = ServicePlace {
             program: program.to_owned(),
             folder: folder.path().to_owned(),
             server: address(Side::B, link.is_ipv6()),
@@ -159,18 +164,18 @@ impl Site {
     /// Runs the link and fetches each object once.
     pub(super) fn round(
         &self,
-        cells: &[Cell],
-        client: Client,
+        cells: &[TransportCell],
+        client: ClientMode,
         children: &mut Children<'_>,
-    ) -> Result<Vec<Sample>, Error> {
+    ) -> Result<Vec<ExchangeSample>, PaperError> {
         self.open_up(cells, children)?;
         let here = self.hosts.here();
         let socket = match client {
-            Client::Processes => None,
-            Client::OneOfCoap => Some(self.socket()?),
+            ClientMode::Processes => None,
+            ClientMode::OneOfCoap => Some(self.socket()?),
         };
         let mut spans = Vec::new();
-        let said = self.file("client.json");
+        let client_output = self.file("client.json");
         for (number, cell) in (0..).zip(cells) {
             children.look()?;
             if cell.temper == Temper::Cold {
@@ -182,8 +187,8 @@ impl Site {
             match &socket {
                 None => {
                     let mut client = cell.service.client(&self.place, cell.size);
-                    if cell.service == Service::Http3 {
-                        http3::prepare(&mut client, cell.temper, &said)?;
+                    if cell.service == TransportService::Http3 {
+                        http3::prepare(&mut client, cell.temper, &client_output)?;
                     }
                     children.run_for(here, &mut client, LONGEST)?;
                 }
@@ -194,15 +199,20 @@ impl Site {
                 }
             }
             self.rest(children)?;
-            let told = (cell.service == Service::Http3).then(|| Told::read(&said, cell.size));
-            spans.push((begin, clock::epoch() + clock::now().as_nanos(), told));
+            let report = (cell.service == TransportService::Http3)
+                .then(|| ClientReport::read(&client_output, cell.size));
+            spans.push((begin, clock::epoch() + clock::now().as_nanos(), report));
         }
         let packets = self.close_down(children)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
     }
 
     /// Runs the link and lets one client fetch the objects over one connection. Returns every packet.
-    pub(super) fn kept(&self, cell: Cell, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+    pub(super) fn kept(
+        &self,
+        cell: TransportCell,
+        children: &mut Children<'_>,
+    ) -> Result<Vec<LinkPacket>, PaperError> {
         self.open_up(&[cell], children)?;
         let here = self.hosts.here();
         match cell.service.keeping_client(&self.place, cell.size) {
@@ -218,14 +228,14 @@ impl Site {
     }
 
     /// Starts the link, and servers of all services.
-    fn open_up(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<(), Error> {
+    fn open_up(&self, cells: &[TransportCell], children: &mut Children<'_>) -> Result<(), PaperError> {
         let (here, there) = (self.hosts.here(), self.hosts.there());
         let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
         let files = self.files().map(|file| file.display().to_string());
         options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
         children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
 
-        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
+        let mut services: Vec<TransportService> = cells.iter().map(|cell| cell.service).collect();
         services.sort_unstable();
         services.dedup();
         for service in services {
@@ -251,7 +261,7 @@ impl Site {
     }
 
     /// Stops the link. Returns all its packets.
-    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<LinkPacket>, PaperError> {
         children.finish("link", PATIENCE)?;
         let [log, capture] = self.files();
         passed::read(&log, &capture)
@@ -263,9 +273,9 @@ impl Site {
     }
 
     /// Socket of a lasting client for libcoap's server.
-    fn socket(&self) -> Result<UdpSocket, Error> {
+    fn socket(&self) -> Result<UdpSocket, PaperError> {
         let own = address(Side::A, self.is_ipv6);
-        let server = (self.place.server, Service::Coap.port());
+        let server = (self.place.server, TransportService::Coap.port());
         let socket = self.hosts.here().within(|| -> std::io::Result<UdpSocket> {
             let socket = UdpSocket::bind((own, 40_001))?;
             socket.connect(server)?;
@@ -276,7 +286,7 @@ impl Site {
     }
 
     /// Waits until no packet is in flight.
-    fn rest(&self, children: &mut Children<'_>) -> Result<(), Error> {
+    fn rest(&self, children: &mut Children<'_>) -> Result<(), PaperError> {
         let until = clock::now() + LONGEST;
         let mut seen = (self.counters(), clock::now());
         while clock::now() < until {
@@ -315,10 +325,14 @@ impl Site {
 }
 
 /// Costs of an exchange, from all packets of the link, and from the client's report if it is encrypted.
-fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option<Option<Told>>)) -> Sample {
-    let mut own: Vec<&Passed> =
+fn sample(
+    cell: &TransportCell,
+    packets: &[LinkPacket],
+    (begin, end, report): (u64, u64, Option<Option<ClientReport>>),
+) -> ExchangeSample {
+    let mut own: Vec<&LinkPacket> =
         packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
-    if told.is_some() {
+    if report.is_some() {
         http3::keep_last_connection(&mut own);
     }
     let passages = own.iter().map(|packet| Passage {
@@ -326,13 +340,14 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
         delivered: packet.delivered,
         octets: &packet.octets,
     });
-    let ports = Ports::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or(Ports::COAP);
+    let ports =
+        Ports::of(&[TransportService::Coap.port(), TransportService::CoapOurs.port()]).unwrap_or(Ports::COAP);
     let mut exchange = measure(passages, &object(cell.size), ports);
-    if let Some(told) = told.flatten() {
-        told.complete(&mut exchange, cell.size);
+    if let Some(report) = report.flatten() {
+        report.complete(&mut exchange, cell.size);
     }
-    let sum = |of: fn(&Passed) -> u64| own.iter().map(|packet| of(packet)).sum();
-    Sample {
+    let sum = |of: fn(&LinkPacket) -> u64| own.iter().map(|packet| of(packet)).sum();
+    ExchangeSample {
         exchange,
         late_ns: own.iter().map(|packet| packet.late).max().unwrap_or(0),
         ip_octets: sum(|packet| packet.ip_octets),
@@ -358,8 +373,8 @@ fn listens(namespace: &Namespace, port: u16) -> bool {
 }
 
 /// Reasons that services cannot run, by service.
-pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
-    Service::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
+pub(super) fn services_missing(program: &Path) -> BTreeMap<TransportService, String> {
+    TransportService::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
 }
 
 #[cfg(test)]

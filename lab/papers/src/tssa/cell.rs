@@ -6,16 +6,16 @@ use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_segment::{
     Adaptive, AfterFirstLoss, Dmss, DmssConfig, FastStart, Fixed, Measure, Sizer, Tssa, TssaConfig,
 };
-use thinair_simulation::Streams;
+use thinair_simulation::RandomStreams;
 use thinair_simulation::csma::{
-    AccessFailure, BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Outcome, Point,
-    Topology, Transfer,
+    AccessFailure, BitErrorRate, CsmaConfig, CsmaFraming, Forwarding, FrameCompression, MacConfig, Point,
+    Topology, Transfer, TransferOutcome,
 };
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// MSS that is negotiated.
 const MSS: u16 = 1_024;
@@ -41,32 +41,32 @@ pub(super) struct Setting {
 
 impl Setting {
     /// Setting of figures 5 to 7, unless the cell has another one: selected, see "Why different".
-    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+    pub(super) fn read(cell: &Vars) -> Result<Self, PaperError> {
         Ok(Self { hops: number(cell, "setting.hops", 5)?, kib: number(cell, "setting.kib", 512)? })
     }
 }
 
-fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result<T, Error> {
+fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result<T, PaperError> {
     if cell.has(name) { cell.parse(name) } else { Ok(otherwise) }
 }
 
 /// Framing with the numbers of table I, or with our octets.
-fn framing(headers: Option<&str>) -> Result<Framing, Error> {
+fn framing(headers: Option<&str>) -> Result<CsmaFraming, PaperError> {
     Ok(match headers {
-        None => Framing::PAPER,
-        Some("ipv6") => Framing::Rfc4944(Compression::None),
-        Some("6lowpan") => Framing::Rfc4944(Compression::Iphc),
+        None => CsmaFraming::PAPER,
+        Some("ipv6") => CsmaFraming::Rfc4944(FrameCompression::None),
+        Some("6lowpan") => CsmaFraming::Rfc4944(FrameCompression::Iphc),
         // Profile 0x0006, with feedback.
         Some(_) => {
             let profiles = ProfileSet::of(&[ProfileId::Tcp])?;
             let channel = channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?;
-            Framing::Rfc4944(Compression::Rohc(Box::new(channel)))
+            CsmaFraming::Rfc4944(FrameCompression::Rohc(Box::new(channel)))
         }
     })
 }
 
 /// Control of sizes, and the MSS that is negotiated with it.
-fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
+fn control(name: &str, rate: f64) -> Result<(Sizer, u16), PaperError> {
     if let Ok(size) = name.parse() {
         return Ok((Fixed::new(size).into(), size));
     }
@@ -100,13 +100,13 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "consecutive-losses" => tssa(TssaConfig { consecutive: true, ..base }),
         "one-loss" => tssa(TssaConfig { l_max: 1, ..base }),
         "timer-counts-twice" => tssa(TssaConfig { timer_counts_twice: true, ..base }),
-        other => return Err(Error::Form(format!("there is no control {other}"))),
+        other => return Err(PaperError::Form(format!("unknown control {other}"))),
     };
     Ok((sizer, MSS))
 }
 
 /// Runs a cell.
-pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sample, Error> {
+pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<TransferSample, PaperError> {
     let Setting { hops, kib } = Setting::read(cell)?;
     let rate = cell.parse("rate")?;
     let (mut sizer, mss) = control(cell.text("control")?, rate)?;
@@ -120,7 +120,7 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
     }
     let drops = cell.has("setting.drops");
     let transfer = Transfer {
-        network: Config {
+        network: CsmaConfig {
             topology: Topology::Chain { hops },
             mac: MacConfig {
                 sense_range: number(cell, "setting.sense", 2)?,
@@ -141,7 +141,7 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
         limit: LIMIT,
         trace: true,
     };
-    let mut sample = Sample::of(transfer.run(&mut sizer, Streams::new(seed), run));
+    let mut sample = TransferSample::of(transfer.run(&mut sizer, RandomStreams::new(seed), run));
     // Only a few runs keep their trace of sizes.
     if run >= TRACED {
         sample.sizes = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
 
 /// Figures of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct TransferSample {
     pub(super) is_complete: bool,
     /// Joules: airtime, with overhearing, with waiting.
     pub(super) energy: f64,
@@ -168,8 +168,8 @@ pub(super) struct Sample {
     pub(super) sizes: Vec<Point>,
 }
 
-impl Sample {
-    fn of(outcome: Outcome) -> Self {
+impl TransferSample {
+    fn of(outcome: TransferOutcome) -> Self {
         let all = outcome.all();
         Self {
             is_complete: outcome.is_complete,

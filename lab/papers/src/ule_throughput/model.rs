@@ -11,12 +11,12 @@ pub(super) const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
 /// Plain or compressed headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HeaderForm {
     Unc,
     Cmp,
 }
 
-impl Way {
+impl HeaderForm {
     pub(super) const BOTH: [Self; 2] = [Self::Unc, Self::Cmp];
 
     /// Name in row ids.
@@ -40,20 +40,26 @@ impl HeaderSizes {
         Self { unc: [HeaderRun { packets: 1, octets: stack.headers() as u32 }], cmp }
     }
 
-    pub(super) fn of(&self, way: Way) -> &[HeaderRun] {
+    pub(super) fn of(&self, way: HeaderForm) -> &[HeaderRun] {
         match way {
-            Way::Unc => &self.unc,
-            Way::Cmp => &self.cmp,
+            HeaderForm::Unc => &self.unc,
+            HeaderForm::Cmp => &self.cmp,
         }
     }
 
     /// Throughput of payload, in kbit/s.
-    pub(super) fn kbps(&self, encapsulation: Encapsulation, filling: Filling, payload: u32, way: Way) -> f64 {
+    pub(super) fn kbps(
+        &self,
+        encapsulation: Encapsulation,
+        filling: Filling,
+        payload: u32,
+        way: HeaderForm,
+    ) -> f64 {
         kbps(encapsulation, filling, payload, self.of(way))
     }
 
     /// Throughput with ULE, without PDU-Concat.
-    pub(super) fn ule(&self, filling: Filling, payload: u32, way: Way) -> f64 {
+    pub(super) fn ule(&self, filling: Filling, payload: u32, way: HeaderForm) -> f64 {
         self.kbps(Encapsulation::ULE, filling, payload, way)
     }
 }

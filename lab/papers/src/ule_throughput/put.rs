@@ -5,15 +5,15 @@ use thinair_simulation::broadcast::mesh::Topology;
 use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun};
 
 use super::Results;
-use super::model::{HeaderSizes, PAYLOADS, Way, gain, kbps, sndus_per_ts, ts_per_second};
+use super::model::{HeaderForm, HeaderSizes, PAYLOADS, gain, kbps, sndus_per_ts, ts_per_second};
 use super::simulate::{
-    CONCAT, DELAY, Found, Job, MOST, PACED_PAYLOAD, PACES, PAPER_THRESHOLD, SHORT_QUEUE, SITES,
-    STACK_PAYLOADS, STEP, Scheme, paced, rates,
+    CONCAT, DELAY, MOST, PACED_PAYLOAD, PACES, PAPER_THRESHOLD, PackingScheme, RunFigures, SHORT_QUEUE,
+    SITES, STACK_PAYLOADS, STEP, SimulationJob, paced, rates,
 };
 use crate::form::{Figures, Published};
 use crate::row::Bar;
 
-const PAPER: Scheme = Scheme::Threshold(PAPER_THRESHOLD);
+const PAPER: PackingScheme = PackingScheme::Threshold(PAPER_THRESHOLD);
 /// Plain, compressed, and gain, as in ids.
 const PARTS: [&str; 3] = ["unc", "cmp", "gain"];
 /// Payloads of the computed curves.
@@ -46,8 +46,9 @@ impl Put<'_> {
         self.sweeps();
         self.meshes();
         self.dense();
-        let sum =
-            |of: fn(&Found) -> u64| self.results.runs.iter().map(|(_, found)| of(found)).sum::<u64>() as f64;
+        let sum = |of: fn(&RunFigures) -> u64| {
+            self.results.runs.iter().map(|(_, found)| of(found)).sum::<u64>() as f64
+        };
         let (compared, wrong) = (sum(|found| found.delivered), sum(|found| found.wrong));
         self.figures.put("compared", compared);
         self.figures.put("wrong", wrong);
@@ -55,7 +56,7 @@ impl Put<'_> {
 
     /// Puts the header sizes that the model assumes, measured by compression.
     fn headers(&mut self) {
-        let cycle = self.results.headers.of(Way::Cmp);
+        let cycle = self.results.headers.of(HeaderForm::Cmp);
         let run = |at: usize| cycle.get(at).copied().unwrap_or(HeaderRun { packets: 0, octets: 0 });
         let [ir, so] = [run(0), run(1)];
         let ours =
@@ -104,9 +105,9 @@ impl Put<'_> {
         }
     }
 
-    fn saturated(&self, stack: ProtocolStack, payload: u32, scheme: Scheme) -> Option<[f64; 2]> {
-        let [unc, cmp] = Way::BOTH.map(|way| {
-            self.results.of(Job::Saturated { stack, payload, way, scheme }).map(|found| found.kbps)
+    fn saturated(&self, stack: ProtocolStack, payload: u32, scheme: PackingScheme) -> Option<[f64; 2]> {
+        let [unc, cmp] = HeaderForm::BOTH.map(|way| {
+            self.results.of(SimulationJob::Saturated { stack, payload, way, scheme }).map(|found| found.kbps)
         });
         Some([unc?, cmp?])
     }
@@ -114,11 +115,11 @@ impl Put<'_> {
     fn of_payload(&mut self, payload: u32) {
         let results = self.results;
         let id = |scheme: &str| format!("{scheme}/{payload}");
-        let of = |filling| Way::BOTH.map(|way| results.headers.ule(filling, payload, way));
+        let of = |filling| HeaderForm::BOTH.map(|way| results.headers.ule(filling, payload, way));
         let [equations, filled, padded] =
             ["equations", "filled", "padded"].map(|whose| self.known(whose, payload));
         self.three(&id("model"), of(Filling::Ideal), equations, 0.1, 0.01);
-        let mpe = results.headers.kbps(Encapsulation::MPE, Filling::Ideal, payload, Way::Unc);
+        let mpe = results.headers.kbps(Encapsulation::MPE, Filling::Ideal, payload, HeaderForm::Unc);
         let unc = of(Filling::Ideal)[0];
         self.figures.put(format!("model/{payload}/unc"), unc).peer("mpe", mpe);
         self.three(&id("packing"), of(Filling::Packing), filled, 0.1, 0.02);
@@ -127,8 +128,8 @@ impl Put<'_> {
         self.one_sndu(payload);
         let simulated = [
             ("simulated", PAPER, filled, 0.5),
-            ("pull", Scheme::Pull, filled, 0.5),
-            ("padding-simulated", Scheme::Padding, padded, 1.0),
+            ("pull", PackingScheme::Pull, filled, 0.5),
+            ("padding-simulated", PackingScheme::Padding, padded, 1.0),
         ];
         for (name, scheme, held, points) in simulated {
             if let Some(kbps) = self.saturated(ProtocolStack::IPV6_UDP, payload, scheme) {
@@ -138,10 +139,10 @@ impl Put<'_> {
         self.state_measured(&id("simulated"), payload);
         self.further(payload);
         let real = |way| results.real.iter().find(|real| (real.payload, real.way) == (payload, way));
-        if let (Some(unc), Some(cmp)) = (real(Way::Unc), real(Way::Cmp)) {
+        if let (Some(unc), Some(cmp)) = (real(HeaderForm::Unc), real(HeaderForm::Cmp)) {
             self.three(&id("real"), [unc.kbps, cmp.kbps], [None; 3], 0.0, 0.0);
             self.state_measured(&id("real"), payload);
-            for (way, kbps) in [(Way::Unc, unc.kbps), (Way::Cmp, cmp.kbps)] {
+            for (way, kbps) in [(HeaderForm::Unc, unc.kbps), (HeaderForm::Cmp, cmp.kbps)] {
                 let least = 0.97 * results.headers.ule(Filling::Packing, payload, way);
                 let bar = Some(Bar { min: Some(least), max: None });
                 self.figures.put(format!("real/{payload}/{}", way.name()), kbps).bar = bar;
@@ -151,14 +152,14 @@ impl Put<'_> {
 
     /// Puts figures for one SNDU per TS packet, which the paper's measurements match.
     fn one_sndu(&mut self, payload: u32) {
-        for (way, theirs) in Way::BOTH.into_iter().zip(self.measured(payload)) {
+        for (way, theirs) in HeaderForm::BOTH.into_iter().zip(self.measured(payload)) {
             let Some(theirs) = theirs else { continue };
             let ours = ts_per_second() * f64::from(payload * 8) / 1e3;
             let figure = self.figures.put(format!("one-sndu/{payload}/{}", way.name()), ours);
             figure.theirs = Some(theirs);
             // Equal figures confirm the explanation.
-            figure.bar = (way == Way::Unc && payload != 80).then(|| around(theirs, 0.1));
-            let job = Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
+            figure.bar = (way == HeaderForm::Unc && payload != 80).then(|| around(theirs, 0.1));
+            let job = SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
             let ours = self.results.of(job).and_then(|found| found.ts_packets).map(|each| 1.0 / each);
             let figure = self.figures.put(format!("sndus-per-ts/{payload}/{}", way.name()), ours);
             figure.theirs = Some(sndus_per_ts(theirs, payload));
@@ -169,15 +170,16 @@ impl Put<'_> {
     fn further(&mut self, payload: u32) {
         let (results, concat) = (self.results, Encapsulation::ULE.concat(CONCAT));
         for (name, scheme, sizes, encapsulation) in [
-            ("o-mode", Scheme::Optimistic, &results.settled, Encapsulation::ULE),
-            ("concat", Scheme::Concat, &results.headers, concat),
-            ("o-mode-concat", Scheme::OptimisticConcat, &results.settled, concat),
+            ("o-mode", PackingScheme::Optimistic, &results.settled, Encapsulation::ULE),
+            ("concat", PackingScheme::Concat, &results.headers, concat),
+            ("o-mode-concat", PackingScheme::OptimisticConcat, &results.settled, concat),
         ] {
-            let job = Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way: Way::Cmp, scheme };
+            let job =
+                SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way: HeaderForm::Cmp, scheme };
             let Some(found) = results.of(job) else { continue };
-            let exact = sizes.kbps(encapsulation, Filling::Packing, payload, Way::Cmp);
+            let exact = sizes.kbps(encapsulation, Filling::Packing, payload, HeaderForm::Cmp);
             let published = self.published.theirs(&format!("concat/{payload}"));
-            let bar = match published.filter(|_| scheme == Scheme::OptimisticConcat) {
+            let bar = match published.filter(|_| scheme == PackingScheme::OptimisticConcat) {
                 Some(published) => around(published, 1.0),
                 None => around(exact, 0.5),
             };
@@ -193,7 +195,7 @@ impl Put<'_> {
         for (stack, sizes) in &results.others {
             for payload in STACK_PAYLOADS {
                 let Some(found) = self.saturated(*stack, payload, PAPER) else { continue };
-                let [unc, cmp] = Way::BOTH.map(|way| sizes.ule(Filling::Packing, payload, way));
+                let [unc, cmp] = HeaderForm::BOTH.map(|way| sizes.ule(Filling::Packing, payload, way));
                 let id = format!("stack/{}/{payload}", stack.name().replace('/', "-"));
                 let exact = [unc, cmp, gain(unc, cmp)].map(Some);
                 self.three(&id, found, exact, 0.5, 0.7);
@@ -206,7 +208,7 @@ impl Put<'_> {
     /// Throughput with the IR headers of rohc-lib.
     fn rohc_lib(&self, stack: ProtocolStack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
         let ir = *self.published.get(&format!("ir/{}", stack.name()))?.peers.get("rohc-lib")?;
-        let [first, rest @ ..] = sizes.of(Way::Cmp) else { return None };
+        let [first, rest @ ..] = sizes.of(HeaderForm::Cmp) else { return None };
         let headers = [&[HeaderRun { octets: ir as u32, ..*first }], rest].concat();
         Some(kbps(Encapsulation::ULE, Filling::Packing, payload, &headers))
     }
@@ -217,19 +219,19 @@ impl Put<'_> {
         let added = |delay: Option<f64>| delay.map(|delay| delay - DELAY.as_secs_f64() * 1e3);
         for scheme in paced() {
             let id = match scheme {
-                Scheme::Threshold(threshold) => format!("threshold/{threshold}"),
-                Scheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
-                Scheme::Pull => "threshold/pull".to_owned(),
+                PackingScheme::Threshold(threshold) => format!("threshold/{threshold}"),
+                PackingScheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
+                PackingScheme::Pull => "threshold/pull".to_owned(),
                 // Threshold of zero.
                 _ => "threshold/0".to_owned(),
             };
             for packets in PACES {
-                let Some(found) = self.results.of(Job::Pace { scheme, packets }) else { continue };
+                let Some(found) = self.results.of(SimulationJob::Pace { scheme, packets }) else { continue };
                 // A packet waits for the slot to begin, and then for its end. Before that it waits for the threshold,
                 // and before that for the slot of a full TS packet.
                 let most = match scheme {
-                    Scheme::Pull | Scheme::Padding => Some(2.0 * ts_ms),
-                    Scheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
+                    PackingScheme::Pull | PackingScheme::Padding => Some(2.0 * ts_ms),
+                    PackingScheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
                     _ => None,
                 };
                 let bar = most.map(|most| Bar { max: Some(most), min: None });
@@ -239,11 +241,12 @@ impl Put<'_> {
                 self.figures.put(format!("{id}/delay"), added(found.mean_delay)).bar = bar;
                 self.figures.put(format!("{id}/delay-p99"), added(found.p99_delay)).bar = bar;
             }
-            let (payload, way) = (PACED_PAYLOAD, Way::Cmp);
+            let (payload, way) = (PACED_PAYLOAD, HeaderForm::Cmp);
             if let Some(found) =
-                self.results.of(Job::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme })
+                self.results.of(SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme })
             {
-                let exact = if scheme == Scheme::Padding { Filling::Padding } else { Filling::Packing };
+                let exact =
+                    if scheme == PackingScheme::Padding { Filling::Padding } else { Filling::Packing };
                 let exact = self.results.headers.ule(exact, payload, way);
                 let figure = self.figures.put(format!("{id}/saturated/throughput"), found.kbps);
                 figure.bar = Some(around(exact, 0.5));
@@ -253,10 +256,12 @@ impl Put<'_> {
 
     fn sweeps(&mut self) {
         let results = self.results;
-        for (payload, way) in PAYLOADS.into_iter().flat_map(|payload| Way::BOTH.map(|way| (payload, way))) {
+        for (payload, way) in
+            PAYLOADS.into_iter().flat_map(|payload| HeaderForm::BOTH.map(|way| (payload, way)))
+        {
             let id = format!("sweep/{payload}/{}", way.name());
             let runs: Vec<_> = rates()
-                .filter_map(|kbps| Some((kbps, results.of(Job::Sweep { payload, way, kbps })?)))
+                .filter_map(|kbps| Some((kbps, results.of(SimulationJob::Sweep { payload, way, kbps })?)))
                 .collect();
             if runs.is_empty() {
                 continue;
@@ -287,14 +292,14 @@ impl Put<'_> {
                 if topology == Topology::Mesh { ("mesh", 1.0, 100.0) } else { ("star", 2.0, 0.0) };
             let id = |figure: &str| format!("mesh/{sites}/{name}/{figure}");
             let way_ms = DELAY.as_secs_f64() * 1e3;
-            if let Some(found) = self.results.of(Job::Mesh { sites, topology, fails: false }) {
+            if let Some(found) = self.results.of(SimulationJob::Mesh { sites, topology, fails: false }) {
                 // A sender of compressed packets that come every 2.5 ms fills a TS packet in 10 ms.
                 let bar = Bar { min: Some(hops * way_ms), max: Some(hops * (way_ms + 15.0)) };
                 self.figures.put(id("delay"), found.mean_delay).bar = Some(bar);
                 self.figures.put(id("delay-p99"), found.p99_delay);
                 self.figures.put(id("ts-packets"), found.ts_packets);
             }
-            if let Some(found) = self.results.of(Job::Mesh { sites, topology, fails: true }) {
+            if let Some(found) = self.results.of(SimulationJob::Mesh { sites, topology, fails: true }) {
                 let delivered = found.after_failure.map(|part| part * 100.0);
                 self.figures.put(id("after-failure"), delivered).bar = Some(plus_minus(expected, 0.0));
             }
@@ -305,14 +310,14 @@ impl Put<'_> {
     fn dense(&mut self) {
         let ule = |filling, payload, way| self.results.headers.ule(filling, payload, way);
         for payload in DENSE.step_by(EVERY) {
-            let [unc, cmp] = Way::BOTH.map(|way| ule(Filling::Ideal, payload, way));
+            let [unc, cmp] = HeaderForm::BOTH.map(|way| ule(Filling::Ideal, payload, way));
             for (name, figure) in [("unc", unc), ("cmp", cmp), ("gain", gain(unc, cmp))] {
                 self.figures.put(format!("dense/{payload}/model/{name}"), figure);
             }
             for (name, filling, way) in [
-                ("padding/cmp", Filling::Padding, Way::Cmp),
-                ("padding/unc", Filling::Padding, Way::Unc),
-                ("packing/unc", Filling::Packing, Way::Unc),
+                ("padding/cmp", Filling::Padding, HeaderForm::Cmp),
+                ("padding/unc", Filling::Padding, HeaderForm::Unc),
+                ("packing/unc", Filling::Packing, HeaderForm::Unc),
             ] {
                 self.figures.put(format!("dense/{payload}/{name}"), ule(filling, payload, way));
             }

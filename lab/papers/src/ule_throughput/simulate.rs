@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use thinair_rohc::{Mode, Refresh};
 use thinair_simulation::ProtocolStack;
-use thinair_simulation::broadcast::one_way::{self, Compression, Offered};
-use thinair_simulation::broadcast::{Carrier, Filling, mesh};
+use thinair_simulation::broadcast::one_way::{self, HeaderCompression, Offered};
+use thinair_simulation::broadcast::{Filling, StreamCarrier, mesh};
 use thinair_ule::Since;
 
-use super::model::{BITRATE, PAYLOADS, Way};
-use crate::paper::Error;
+use super::model::{BITRATE, HeaderForm, PAYLOADS};
+use crate::paper::PaperError;
 
 /// Schedule of the paper: 3 IR packets, then 50 in SO state, without any in FO state.
 pub(super) const SCHEDULE: Refresh = Refresh::Cycle { ir: 3, so: 50, direct: true };
@@ -52,7 +52,7 @@ const LONG_QUEUE: usize = 1_000;
 
 /// Packing of PDUs into TS packets, and mode of header compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum PackingScheme {
     /// The paper's: threshold of this many milliseconds since the last packet, U-mode.
     Threshold(u64),
     /// Threshold since the first packet, U-mode.
@@ -71,20 +71,20 @@ pub(super) enum Scheme {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum SimulationJob {
     /// There is always another packet.
-    Saturated { stack: ProtocolStack, payload: u32, way: Way, scheme: Scheme },
+    Saturated { stack: ProtocolStack, payload: u32, way: HeaderForm, scheme: PackingScheme },
     /// Offered payload of this many kbit/s.
-    Sweep { payload: u32, way: Way, kbps: u64 },
+    Sweep { payload: u32, way: HeaderForm, kbps: u64 },
     /// This many compressed packets per second.
-    Pace { scheme: Scheme, packets: u64 },
+    Pace { scheme: PackingScheme, packets: u64 },
     /// Sites that send to each other.
     Mesh { sites: u8, topology: mesh::Topology, fails: bool },
 }
 
 /// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Found {
+pub(super) struct RunFigures {
     /// Throughput of payload, in kbit/s.
     pub(super) kbps: f64,
     /// Lost share of the offered packets.
@@ -104,21 +104,21 @@ pub(super) struct Found {
 
 /// Duration of runs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct RunDurations {
     pub(super) saturated: Duration,
     pub(super) sweep: Duration,
     pub(super) pace: Duration,
     pub(super) mesh: Duration,
 }
 
-pub(super) const FULL: Scale = Scale {
+pub(super) const FULL: RunDurations = RunDurations {
     saturated: Duration::from_secs(20),
     sweep: Duration::from_secs(12),
     pace: Duration::from_secs(60),
     mesh: Duration::from_secs(10),
 };
 
-pub(super) const QUICK: Scale = Scale {
+pub(super) const QUICK: RunDurations = RunDurations {
     saturated: Duration::from_secs(2),
     sweep: Duration::from_millis(300),
     pace: Duration::from_secs(4),
@@ -126,52 +126,54 @@ pub(super) const QUICK: Scale = Scale {
 };
 
 /// All runs.
-pub(super) fn jobs() -> Vec<Job> {
+pub(super) fn jobs() -> Vec<SimulationJob> {
     let mut jobs = Vec::new();
     let mut saturated = |stack, payload, way, scheme| {
-        jobs.push(Job::Saturated { stack, payload, way, scheme });
+        jobs.push(SimulationJob::Saturated { stack, payload, way, scheme });
     };
     for payload in PAYLOADS {
-        for way in Way::BOTH {
-            for scheme in [Scheme::Threshold(PAPER_THRESHOLD), Scheme::Padding, Scheme::Pull] {
+        for way in HeaderForm::BOTH {
+            for scheme in
+                [PackingScheme::Threshold(PAPER_THRESHOLD), PackingScheme::Padding, PackingScheme::Pull]
+            {
                 saturated(ProtocolStack::IPV6_UDP, payload, way, scheme);
             }
         }
-        for scheme in [Scheme::Optimistic, Scheme::Concat, Scheme::OptimisticConcat] {
-            saturated(ProtocolStack::IPV6_UDP, payload, Way::Cmp, scheme);
+        for scheme in [PackingScheme::Optimistic, PackingScheme::Concat, PackingScheme::OptimisticConcat] {
+            saturated(ProtocolStack::IPV6_UDP, payload, HeaderForm::Cmp, scheme);
         }
     }
     for stack in other_stacks() {
         for payload in STACK_PAYLOADS {
-            for way in Way::BOTH {
-                saturated(stack, payload, way, Scheme::Threshold(PAPER_THRESHOLD));
+            for way in HeaderForm::BOTH {
+                saturated(stack, payload, way, PackingScheme::Threshold(PAPER_THRESHOLD));
             }
         }
     }
     for threshold in THRESHOLDS.into_iter().filter(|threshold| *threshold != PAPER_THRESHOLD) {
-        saturated(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, Way::Cmp, Scheme::Threshold(threshold));
+        saturated(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, HeaderForm::Cmp, PackingScheme::Threshold(threshold));
     }
     for scheme in paced() {
-        jobs.extend(PACES.map(|packets| Job::Pace { scheme, packets }));
+        jobs.extend(PACES.map(|packets| SimulationJob::Pace { scheme, packets }));
     }
     for payload in PAYLOADS {
-        for way in Way::BOTH {
-            jobs.extend(rates().map(|kbps| Job::Sweep { payload, way, kbps }));
+        for way in HeaderForm::BOTH {
+            jobs.extend(rates().map(|kbps| SimulationJob::Sweep { payload, way, kbps }));
         }
     }
     for sites in SITES {
         for topology in [mesh::Topology::Mesh, mesh::Topology::Star] {
-            jobs.extend([false, true].map(|fails| Job::Mesh { sites, topology, fails }));
+            jobs.extend([false, true].map(|fails| SimulationJob::Mesh { sites, topology, fails }));
         }
     }
     jobs
 }
 
 /// Schemes that are compared at every rate.
-pub(super) fn paced() -> impl Iterator<Item = Scheme> {
-    let thresholds = THRESHOLDS.into_iter().map(Scheme::Threshold);
-    let bounded = THRESHOLDS.into_iter().map(Scheme::Bounded);
-    [Scheme::Padding].into_iter().chain(thresholds).chain(bounded).chain([Scheme::Pull])
+pub(super) fn paced() -> impl Iterator<Item = PackingScheme> {
+    let thresholds = THRESHOLDS.into_iter().map(PackingScheme::Threshold);
+    let bounded = THRESHOLDS.into_iter().map(PackingScheme::Bounded);
+    [PackingScheme::Padding].into_iter().chain(thresholds).chain(bounded).chain([PackingScheme::Pull])
 }
 
 /// Offered loads in kbit/s.
@@ -179,7 +181,7 @@ pub(super) fn rates() -> impl Iterator<Item = u64> {
     (STEP..=MOST).step_by(STEP as usize)
 }
 
-impl Scheme {
+impl PackingScheme {
     fn filling(self) -> Filling {
         let push = |wait, since| Filling::Push { wait: Duration::from_millis(wait), since };
         match self {
@@ -202,19 +204,19 @@ impl Scheme {
         matches!(self, Self::Optimistic | Self::OptimisticConcat)
     }
 
-    fn carrier(self) -> Carrier {
-        Carrier { bitrate: BITRATE, delay: DELAY, filling: self.filling(), concat: self.concat() }
+    fn carrier(self) -> StreamCarrier {
+        StreamCarrier { bitrate: BITRATE, delay: DELAY, filling: self.filling(), concat: self.concat() }
     }
 
-    fn compression(self) -> Compression {
+    fn compression(self) -> HeaderCompression {
         let mode = if self.is_optimistic() { Mode::Optimistic } else { Mode::Unidirectional };
-        Compression { refresh: SCHEDULE, mode }
+        HeaderCompression { refresh: SCHEDULE, mode }
     }
 }
 
-impl Job {
+impl SimulationJob {
     /// Weight for the progress: approximate number of packets.
-    pub(super) fn cost(&self, scale: &Scale) -> u64 {
+    pub(super) fn cost(&self, scale: &RunDurations) -> u64 {
         let packets = |kbps: u64, payload: u32| kbps * 125 / u64::from(payload);
         match *self {
             Self::Saturated { payload, .. } => packets(3_000, payload + 8) * scale.saturated.as_secs(),
@@ -230,8 +232,8 @@ impl Job {
     }
 
     /// Performs the run.
-    pub(super) fn run(&self, scale: &Scale, seed: u64) -> Result<Found, Error> {
-        let one_way = |stack, payload: u32, compression, scheme: Scheme| one_way::Plan {
+    pub(super) fn run(&self, scale: &RunDurations, seed: u64) -> Result<RunFigures, PaperError> {
+        let one_way = |stack, payload: u32, compression, scheme: PackingScheme| one_way::OneWayPlan {
             carrier: scheme.carrier(),
             stack,
             payload: payload as usize,
@@ -242,8 +244,8 @@ impl Job {
             window: scale.saturated,
             seed,
         };
-        let compression = |way, scheme: Scheme| (way == Way::Cmp).then(|| scheme.compression());
-        let paper = Scheme::Threshold(PAPER_THRESHOLD);
+        let compression = |way, scheme: PackingScheme| (way == HeaderForm::Cmp).then(|| scheme.compression());
+        let paper = PackingScheme::Threshold(PAPER_THRESHOLD);
         match *self {
             Self::Saturated { stack, payload, way, scheme } => {
                 let mut plan = one_way(stack, payload, compression(way, scheme), scheme);
@@ -253,18 +255,18 @@ impl Job {
                 }
                 of_one_way(&plan)
             }
-            Self::Sweep { payload, way, kbps } => of_one_way(&one_way::Plan {
+            Self::Sweep { payload, way, kbps } => of_one_way(&one_way::OneWayPlan {
                 offered: Offered::Rate(kbps * 1_000),
                 queue: SHORT_QUEUE,
                 window: scale.sweep,
                 ..one_way(ProtocolStack::IPV6_UDP, payload, compression(way, paper), paper)
             }),
-            Self::Pace { scheme, packets } => of_one_way(&one_way::Plan {
+            Self::Pace { scheme, packets } => of_one_way(&one_way::OneWayPlan {
                 offered: Offered::Rate(packets * u64::from(PACED_PAYLOAD) * 8),
                 window: scale.pace,
-                ..one_way(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, compression(Way::Cmp, scheme), scheme)
+                ..one_way(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, compression(HeaderForm::Cmp, scheme), scheme)
             }),
-            Self::Mesh { sites, topology, fails } => of_mesh(&mesh::Plan {
+            Self::Mesh { sites, topology, fails } => of_mesh(&mesh::MeshPlan {
                 topology,
                 sites,
                 carrier: paper.carrier(),
@@ -281,9 +283,9 @@ impl Job {
     }
 }
 
-fn of_one_way(plan: &one_way::Plan) -> Result<Found, Error> {
+fn of_one_way(plan: &one_way::OneWayPlan) -> Result<RunFigures, PaperError> {
     let outcome = one_way::run(plan)?;
-    Ok(Found {
+    Ok(RunFigures {
         kbps: outcome.throughput() / 1e3,
         loss: outcome.loss(),
         ts_packets: outcome.ts_packets_each(),
@@ -295,17 +297,17 @@ fn of_one_way(plan: &one_way::Plan) -> Result<Found, Error> {
     })
 }
 
-fn of_mesh(plan: &mesh::Plan) -> Result<Found, Error> {
+fn of_mesh(plan: &mesh::MeshPlan) -> Result<RunFigures, PaperError> {
     let outcome = mesh::run(plan)?;
     let after =
         (outcome.expected_after > 0).then(|| outcome.delivered_after as f64 / outcome.expected_after as f64);
-    Ok(Found {
+    Ok(RunFigures {
         ts_packets: Some(outcome.ts_packets as f64 / plan.window.as_secs_f64()),
         mean_delay: outcome.delays.mean_ms(),
         p99_delay: outcome.delays.percentile_ms(99),
         delivered: outcome.delays.len() as u64,
         wrong: outcome.wrong,
         after_failure: after,
-        ..Found::default()
+        ..RunFigures::default()
     })
 }

@@ -67,7 +67,7 @@ pub enum FetchError {
     #[error("{0}: {1}")]
     Connect(SocketAddr, io::Error),
     /// The connection failed.
-    #[error("{0}: the connection has failed: {1}")]
+    #[error("{0}: the connection failed: {1}")]
     Stream(SocketAddr, io::Error),
     /// The server violated the protocol.
     #[error("{0}")]

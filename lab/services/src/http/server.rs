@@ -1,6 +1,6 @@
 //! HTTP server for the files of a folder: all connections in one loop.
 //!
-//! One thread. Memory that clients can claim is bounded by [`Settings::max_connections`], and per connection by
+//! One thread. Memory that clients can claim is bounded by [`HttpServerSettings::max_connections`], and per connection by
 //! [`Limits`]; clients that take too long over a request, or over reading its response, are disconnected.
 
 mod connection;

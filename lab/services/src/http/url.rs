@@ -53,18 +53,16 @@ pub enum UrlError {
     #[error("expected https://HOST[:PORT]/PATH")]
     NotSecure,
     /// The scheme requires TLS, which is not supported.
-    #[error("https needs TLS, which http3 alone speaks here; there is http")]
+    #[error("https needs TLS, which only http3 supports here: use http")]
     NeedsTls,
     /// Invalid host.
-    #[error(
-        "there is no host in it that makes sense: expected a name, an IPv4 address, or an IPv6 address in brackets"
-    )]
+    #[error("invalid host: expected a name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
     /// Invalid port.
     #[error("a port is a number from 1 to 65535")]
     Port,
     /// Spaces, control characters or letters beyond ASCII.
-    #[error("a character that has to be percent-encoded, as in %20")]
+    #[error("invalid character: percent-encode it, as in %20")]
     Character,
 }
 

@@ -35,7 +35,7 @@ pub enum IdentityError {
         why: pem::Error,
     },
     /// The file has no certificate.
-    #[error("{}: there is no certificate in it", .0.display())]
+    #[error("{} has no certificate", .0.display())]
     Empty(PathBuf),
     /// Invalid certificate.
     #[error("{}: {why}", path.display())]
@@ -46,10 +46,10 @@ pub enum IdentityError {
         why: rustls::Error,
     },
     /// No certificate can be made.
-    #[error("a certificate cannot be made: {0}")]
+    #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// Certificate and key do not match, or have an unsupported type.
-    #[error("certificate and key: {0}")]
+    #[error("invalid certificate or key: {0}")]
     Mismatch(#[from] rustls::Error),
 }
 

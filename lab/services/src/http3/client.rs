@@ -59,22 +59,22 @@ pub enum FetchError {
     #[error("cannot connect: {0}")]
     Connect(#[from] quinn::ConnectError),
     /// The connection failed.
-    #[error("the connection has failed: {0}")]
+    #[error("the connection failed: {0}")]
     Connection(#[from] quinn::ConnectionError),
     /// The server violated HTTP/3.
-    #[error("the connection has failed: {0}")]
+    #[error("the connection failed: {0}")]
     Protocol(#[from] ConnectionError),
     /// The request was not answered.
-    #[error("the request has failed: {0}")]
+    #[error("the request failed: {0}")]
     Stream(#[from] StreamError),
     /// The body exceeds this limit, in octets.
-    #[error("the body has more than {0} octets")]
+    #[error("the body exceeds the limit of {0} octets")]
     BodyTooLarge(usize),
     /// TLS cannot be configured.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The system has no socket.
-    #[error("a socket: {0}")]
+    #[error("cannot use a socket: {0}")]
     Socket(#[from] std::io::Error),
 }
 

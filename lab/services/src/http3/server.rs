@@ -1,6 +1,6 @@
 //! HTTP/3 server for the files of a folder.
 //!
-//! One thread. Memory that clients can claim is bounded by [`Settings::max_connections`], and by the streams and
+//! One thread. Memory that clients can claim is bounded by [`Http3ServerSettings::max_connections`], and by the streams and
 //! windows of each; clients that are silent, take too long over a request, or do not read its response, are
 //! disconnected.
 

@@ -8,7 +8,7 @@ use thinair_emulator::EmulatorError;
 use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_simulation::kernel::{self, Exchanges};
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::tcp;
 use thinair_wire::time::Instant;
 
@@ -32,13 +32,13 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
         model,
         rohc: None,
         clients: 1,
-        transport: Transport::Tcp(tcp::Config::default()),
+        transport: MessageTransport::Tcp(tcp::TcpConfig::default()),
         config: Config { timing: Timing { transmission, ..Timing::default() }, ..Config::default() },
         requests: Requests {
             request: Request::get("/tmp"),
             count,
             start: Instant::from_millis(2_000),
-            pace: Pace::Open { interval: INTERVAL },
+            pace: RequestPace::Open { interval: INTERVAL },
         },
         spread: Duration::ZERO,
         content: 23,
@@ -93,9 +93,9 @@ fn lossy(percent: u32) -> LinkModel<'static> {
 
 /// Goodput of our download in kbit/s.
 pub(crate) fn ours_download(percent: u32, run: u32) -> f64 {
-    let config = tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() };
+    let config = tcp::TcpConfig { receive_buffer: 1 << 20, ..tcp::TcpConfig::default() };
     let outcome = Scenario {
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         download: Some(config),
         download_octets: Some(OCTETS as u64),
         ..base(lossy(percent), 1)

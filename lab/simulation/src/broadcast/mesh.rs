@@ -12,10 +12,10 @@ use thinair_ule::{Pid, TsPacket};
 use thinair_wire::time::Instant;
 
 use super::listener::Listener;
-use super::sender::Sender;
-use super::{Carrier, Delays, Error, SECOND};
+use super::sender::StreamSender;
+use super::{BroadcastError, Delays, SECOND, StreamCarrier};
 use crate::queue::EventQueue;
-use crate::streams::{Purpose, Streams};
+use crate::streams::{Purpose, RandomStreams};
 use thinair_emulator::{ProtocolStack, StackFlow};
 
 /// PID of the first site; the hub has the one before.
@@ -38,13 +38,13 @@ pub enum Topology {
 
 /// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct MeshPlan {
     /// Connections between stations.
     pub topology: Topology,
     /// Number of sites besides the hub: 2 to [`MOST_SITES`].
     pub sites: u8,
     /// Carrier of each site, and of the hub.
-    pub carrier: Carrier,
+    pub carrier: StreamCarrier,
     /// Headers of the packets.
     pub stack: ProtocolStack,
     /// Payload of a packet, in octets.
@@ -65,7 +65,7 @@ pub struct Plan {
 
 /// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct MeshOutcome {
     /// Delays from a packet's site to another site, in the window.
     pub delays: Delays,
     /// TS packets of all stations that were not null, in the window.
@@ -79,7 +79,7 @@ pub struct Outcome {
 }
 
 #[derive(Clone, Debug)]
-enum Event {
+enum MeshEvent {
     /// Next packet of a site.
     Arrival(usize),
     /// Next TS packet of every station.
@@ -95,33 +95,33 @@ enum Event {
 /// # Errors
 ///
 /// There are too few or too many sites, the payload does not fit, or a packet is rejected.
-pub fn run(plan: &Plan) -> Result<Outcome, Error> {
+pub fn run(plan: &MeshPlan) -> Result<MeshOutcome, BroadcastError> {
     if !(2..=MOST_SITES).contains(&plan.sites) {
-        return Err(Error::Unfit("a mesh has 2 to 16 sites"));
+        return Err(BroadcastError::Unfit("a mesh has 2 to 16 sites"));
     }
     let sites = usize::from(plan.sites);
     let flows = flows(plan)?;
     let mut memory = vec![vec![0; MOST_PACKET]; sites * sites];
-    let mut run = Run::new(plan, flows, &mut memory)?;
+    let mut run = MeshRun::new(plan, flows, &mut memory)?;
     let mut queue = EventQueue::new();
     for site in 0..sites {
-        queue.schedule(run.arrival(site, 0), Event::Arrival(site));
+        queue.schedule(run.arrival(site, 0), MeshEvent::Arrival(site));
     }
-    queue.schedule(Instant::ZERO, Event::Slot);
+    queue.schedule(Instant::ZERO, MeshEvent::Slot);
     while let Some((now, event)) = queue.next_before(run.end) {
         match event {
-            Event::Arrival(site) => {
+            MeshEvent::Arrival(site) => {
                 let number = run.next[site];
                 run.next[site] += 1;
-                queue.schedule(run.arrival(site, number + 1), Event::Arrival(site));
+                queue.schedule(run.arrival(site, number + 1), MeshEvent::Arrival(site));
                 run.count(site, number);
                 run.flows[site].packet(number, &mut run.packet);
                 let packet = run.packet.clone();
                 run.give(now, site, packet, &mut queue)?;
             }
-            Event::AtHub(packet) => run.give(now, run.hub(), packet, &mut queue)?,
-            Event::Slot => run.slot(now, &mut queue)?,
-            Event::Poll(station) => {
+            MeshEvent::AtHub(packet) => run.give(now, run.hub(), packet, &mut queue)?,
+            MeshEvent::Slot => run.slot(now, &mut queue)?,
+            MeshEvent::Poll(station) => {
                 let Station { sender, waiting, .. } = &mut run.stations[station];
                 sender.poll(now, !waiting.is_empty());
                 run.schedule_poll(station, &mut queue);
@@ -133,18 +133,18 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-fn flows(plan: &Plan) -> Result<Vec<StackFlow>, Error> {
+fn flows(plan: &MeshPlan) -> Result<Vec<StackFlow>, BroadcastError> {
     let flow = |site: u8| {
-        let seed = Streams::new(plan.seed).stream(0, u32::from(site), Purpose::Content).next_u64();
+        let seed = RandomStreams::new(plan.seed).stream(0, u32::from(site), Purpose::Content).next_u64();
         StackFlow::new(plan.stack, plan.payload, site, seed)
             .filter(|flow| flow.packet_len() + 100 < MOST_PACKET)
-            .ok_or(Error::Unfit("the payload does not fit into a packet"))
+            .ok_or(BroadcastError::Unfit("the payload does not fit into a packet"))
     };
     (0..plan.sites).map(flow).collect()
 }
 
 struct Station {
-    sender: Sender,
+    sender: StreamSender,
     waiting: VecDeque<Vec<u8>>,
     polled_at: Option<Instant>,
 }
@@ -160,8 +160,8 @@ struct Ear<'m> {
     expected: Vec<u32>,
 }
 
-struct Run<'p, 'm> {
-    plan: &'p Plan,
+struct MeshRun<'p, 'm> {
+    plan: &'p MeshPlan,
     flows: Vec<StackFlow>,
     /// Time of each site's first packet, in nanoseconds.
     phases: Vec<u64>,
@@ -173,26 +173,27 @@ struct Run<'p, 'm> {
     begin: Instant,
     end: Instant,
     failure: Option<Instant>,
-    outcome: Outcome,
+    outcome: MeshOutcome,
     packet: Vec<u8>,
 }
 
-impl<'p, 'm> Run<'p, 'm> {
-    fn new(plan: &'p Plan, flows: Vec<StackFlow>, memory: &'m mut [Vec<u8>]) -> Result<Self, Error> {
+impl<'p, 'm> MeshRun<'p, 'm> {
+    fn new(plan: &'p MeshPlan, flows: Vec<StackFlow>, memory: &'m mut [Vec<u8>]) -> Result<Self, BroadcastError> {
         let sites = flows.len();
-        let channel = |flows: u16| -> Result<Option<(CompressorConfig, Mode)>, Error> {
+        let channel = |flows: u16| -> Result<Option<(CompressorConfig, Mode)>, BroadcastError> {
             let config = plan.refresh.map(|refresh| plan.stack.compressor(flows, refresh)).transpose()?;
             Ok(config.map(|config| (config, Mode::Unidirectional)))
         };
         let pid = |station: usize| {
             let offset = if station == sites { None } else { Some(station as u16) };
-            Pid::new(offset.map_or(FIRST_PID - 1, |offset| FIRST_PID + offset)).ok_or(Error::Unfit("no PID"))
+            Pid::new(offset.map_or(FIRST_PID - 1, |offset| FIRST_PID + offset))
+                .ok_or(BroadcastError::Unfit("no PID"))
         };
         let has_hub = plan.topology == Topology::Star;
         let mut stations = Vec::new();
         for station in 0..sites + usize::from(has_hub) {
             let flows = if station == sites { sites as u16 } else { 1 };
-            let sender = Sender::new(pid(station)?, &plan.carrier, channel(flows)?);
+            let sender = StreamSender::new(pid(station)?, &plan.carrier, channel(flows)?);
             stations.push(Station { sender, waiting: VecDeque::new(), polled_at: None });
         }
         let pairs: Vec<(usize, usize, u16)> = match plan.topology {
@@ -210,8 +211,9 @@ impl<'p, 'm> Run<'p, 'm> {
             ears.push(Ear { from, to, listener, expected: vec![0; sites] });
         }
         let interval = (SECOND / u128::from(plan.packets_per_second.max(1))) as u64;
-        let phase =
-            |site: usize| Streams::new(plan.seed).stream(0, site as u32, Purpose::Arrivals).below(interval);
+        let phase = |site: usize| {
+            RandomStreams::new(plan.seed).stream(0, site as u32, Purpose::Arrivals).below(interval)
+        };
         let begin = Instant::ZERO + plan.warm_up;
         Ok(Self {
             plan,
@@ -223,7 +225,7 @@ impl<'p, 'm> Run<'p, 'm> {
             begin,
             end: begin + plan.window,
             failure: plan.failure.map(|after| Instant::ZERO + after),
-            outcome: Outcome::default(),
+            outcome: MeshOutcome::default(),
             packet: Vec::new(),
             flows,
         })
@@ -273,8 +275,8 @@ impl<'p, 'm> Run<'p, 'm> {
         now: Instant,
         station: usize,
         packet: Vec<u8>,
-        queue: &mut EventQueue<Event>,
-    ) -> Result<(), Error> {
+        queue: &mut EventQueue<MeshEvent>,
+    ) -> Result<(), BroadcastError> {
         if self.has_failed(station, now) {
             return Ok(());
         }
@@ -282,7 +284,12 @@ impl<'p, 'm> Run<'p, 'm> {
         self.feed(now, station, queue)
     }
 
-    fn feed(&mut self, now: Instant, at: usize, queue: &mut EventQueue<Event>) -> Result<(), Error> {
+    fn feed(
+        &mut self,
+        now: Instant,
+        at: usize,
+        queue: &mut EventQueue<MeshEvent>,
+    ) -> Result<(), BroadcastError> {
         let station = &mut self.stations[at];
         while station.sender.is_ready() {
             let Some(packet) = station.waiting.pop_front() else { break };
@@ -293,19 +300,19 @@ impl<'p, 'm> Run<'p, 'm> {
         Ok(())
     }
 
-    fn schedule_poll(&mut self, at: usize, queue: &mut EventQueue<Event>) {
+    fn schedule_poll(&mut self, at: usize, queue: &mut EventQueue<MeshEvent>) {
         let station = &mut self.stations[at];
         let poll_at = station.sender.poll_at();
         if poll_at != station.polled_at
             && let Some(time) = poll_at
         {
-            queue.schedule(time, Event::Poll(at));
+            queue.schedule(time, MeshEvent::Poll(at));
         }
         station.polled_at = poll_at;
     }
 
     /// Sends a TS packet of every station.
-    fn slot(&mut self, now: Instant, queue: &mut EventQueue<Event>) -> Result<(), Error> {
+    fn slot(&mut self, now: Instant, queue: &mut EventQueue<MeshEvent>) -> Result<(), BroadcastError> {
         let there = self.plan.carrier.arrival(self.slot);
         for station in 0..self.stations.len() {
             if self.has_failed(station, now) {
@@ -318,11 +325,17 @@ impl<'p, 'm> Run<'p, 'm> {
             self.feed(now, station, queue)?;
         }
         self.slot += 1;
-        queue.schedule(self.plan.carrier.slot(self.slot), Event::Slot);
+        queue.schedule(self.plan.carrier.slot(self.slot), MeshEvent::Slot);
         Ok(())
     }
 
-    fn broadcast(&mut self, there: Instant, from: usize, packet: &TsPacket, queue: &mut EventQueue<Event>) {
+    fn broadcast(
+        &mut self,
+        there: Instant,
+        from: usize,
+        packet: &TsPacket,
+        queue: &mut EventQueue<MeshEvent>,
+    ) {
         let mut ears = std::mem::take(&mut self.ears);
         for ear in ears.iter_mut().filter(|ear| ear.from == from) {
             let Ear { to, listener, expected, .. } = ear;
@@ -330,7 +343,7 @@ impl<'p, 'm> Run<'p, 'm> {
                 None => self.outcome.wrong += 1,
                 Some(packet) if *to == self.hub() => {
                     if !self.has_failed(*to, there) {
-                        queue.schedule(there, Event::AtHub(packet.to_vec()));
+                        queue.schedule(there, MeshEvent::AtHub(packet.to_vec()));
                     }
                 }
                 Some(packet) => self.deliver(there, *to, packet, expected),
@@ -373,10 +386,10 @@ mod tests {
     use super::*;
     use crate::broadcast::Filling;
 
-    const PLAN: Plan = Plan {
+    const PLAN: MeshPlan = MeshPlan {
         topology: Topology::Mesh,
         sites: 3,
-        carrier: Carrier {
+        carrier: StreamCarrier {
             bitrate: 3_507_000,
             delay: Duration::from_millis(250),
             filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
@@ -395,7 +408,7 @@ mod tests {
     #[test]
     fn a_hub_doubles_way_and_ts_packets() {
         let mesh = run(&PLAN).unwrap();
-        let star = run(&Plan { topology: Topology::Star, ..PLAN }).unwrap();
+        let star = run(&MeshPlan { topology: Topology::Star, ..PLAN }).unwrap();
         assert_eq!((mesh.wrong, star.wrong), (0, 0));
         // 3 sites, each received by 2 others; several packets may arrive at once.
         assert!((3_330..=3_390).contains(&mesh.delays.len()), "{}", mesh.delays.len());
@@ -409,20 +422,20 @@ mod tests {
     #[test]
     fn without_its_hub_a_star_is_dark_and_a_mesh_lacks_one_site() {
         let failure = Some(Duration::from_millis(700));
-        let mesh = run(&Plan { failure, ..PLAN }).unwrap();
+        let mesh = run(&MeshPlan { failure, ..PLAN }).unwrap();
         assert!(mesh.expected_after > 500);
         assert_eq!((mesh.delivered_after, mesh.wrong), (mesh.expected_after, 0));
-        let star = run(&Plan { failure, topology: Topology::Star, ..PLAN }).unwrap();
+        let star = run(&MeshPlan { failure, topology: Topology::Star, ..PLAN }).unwrap();
         assert!(star.expected_after > 500);
         assert_eq!((star.delivered_after, star.wrong), (0, 0));
     }
 
     #[test]
     fn a_plan_determines_its_outcome() {
-        let star = Plan { topology: Topology::Star, refresh: None, ..PLAN };
+        let star = MeshPlan { topology: Topology::Star, refresh: None, ..PLAN };
         assert_eq!(run(&star).unwrap(), run(&star).unwrap());
-        assert!(run(&Plan { sites: 1, ..PLAN }).is_err());
-        assert!(run(&Plan { sites: 17, ..PLAN }).is_err());
-        assert!(run(&Plan { payload: 2_000, ..PLAN }).is_err());
+        assert!(run(&MeshPlan { sites: 1, ..PLAN }).is_err());
+        assert!(run(&MeshPlan { sites: 17, ..PLAN }).is_err());
+        assert!(run(&MeshPlan { payload: 2_000, ..PLAN }).is_err());
     }
 }

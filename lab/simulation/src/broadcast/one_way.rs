@@ -8,8 +8,8 @@ use thinair_ule::Pid;
 use thinair_wire::time::Instant;
 
 use super::listener::Listener;
-use super::sender::Sender;
-use super::{Carrier, Delays, Error, SECOND};
+use super::sender::StreamSender;
+use super::{BroadcastError, Delays, SECOND, StreamCarrier};
 use crate::queue::EventQueue;
 use thinair_emulator::{ProtocolStack, StackFlow};
 
@@ -18,15 +18,15 @@ const PID: u16 = 0x35;
 
 /// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct OneWayPlan {
     /// The carrier.
-    pub carrier: Carrier,
+    pub carrier: StreamCarrier,
     /// Headers of the packets.
     pub stack: ProtocolStack,
     /// Payload of a packet, in octets.
     pub payload: usize,
     /// Compression of headers; `None`: not compressed.
-    pub compression: Option<Compression>,
+    pub compression: Option<HeaderCompression>,
     /// Offered load.
     pub offered: Offered,
     /// Queue before the compressor in packets. It drops packets that exceed it.
@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// Compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compression {
+pub struct HeaderCompression {
     /// Refreshes in U-mode.
     pub refresh: Refresh,
     /// Mode of the decompressor. Feedback returns on a separate path, with the delay of the carrier.
@@ -59,7 +59,7 @@ pub enum Offered {
 
 /// Results of a run, in its window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct OneWayOutcome {
     /// Length of the window, in nanoseconds.
     window: u64,
     /// Payload of a packet, in bits.
@@ -83,7 +83,7 @@ pub struct Outcome {
     pub headers: BTreeMap<(bool, usize), u64>,
 }
 
-impl Outcome {
+impl OneWayOutcome {
     /// Delivered payload, in bit/s.
     pub fn throughput(&self) -> f64 {
         (self.delivered * self.bits) as f64 * SECOND as f64 / self.window as f64
@@ -101,7 +101,7 @@ impl Outcome {
 }
 
 #[derive(Clone, Debug)]
-enum Event {
+enum OneWayEvent {
     /// Arrival of the next packet.
     Arrival,
     /// Begin of the next TS packet.
@@ -116,63 +116,65 @@ enum Event {
 /// # Errors
 ///
 /// The payload does not fit into a packet, or a packet is rejected.
-pub fn run(plan: &Plan) -> Result<Outcome, Error> {
+pub fn run(plan: &OneWayPlan) -> Result<OneWayOutcome, BroadcastError> {
     let flow = StackFlow::new(plan.stack, plan.payload, 1, plan.seed)
-        .ok_or(Error::Unfit("the payload does not fit into a packet"))?;
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
+        .ok_or(BroadcastError::Unfit("the payload does not fit into a packet"))?;
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
     let rohc: Option<(CompressorConfig, Mode)> = plan
         .compression
-        .map(|Compression { refresh, mode }| plan.stack.compressor(1, refresh).map(|config| (config, mode)))
+        .map(|HeaderCompression { refresh, mode }| {
+            plan.stack.compressor(1, refresh).map(|config| (config, mode))
+        })
         .transpose()?;
     let mut buffer = vec![0; thinair_ule::sndu::LONGEST];
     let begin = Instant::ZERO + plan.warm_up;
     let end = begin + plan.window;
-    let mut run = Run {
+    let mut run = OneWayRun {
         plan,
         flow,
-        sender: Sender::new(pid, &plan.carrier, rohc),
+        sender: StreamSender::new(pid, &plan.carrier, rohc),
         waiting: VecDeque::new(),
         next: 0,
         under_way: VecDeque::new(),
         polled_at: None,
         begin,
-        outcome: Outcome {
+        outcome: OneWayOutcome {
             window: end.nanos_since(begin),
             bits: plan.payload as u64 * 8,
-            ..Outcome::default()
+            ..OneWayOutcome::default()
         },
         packet: Vec::new(),
     };
     let mut listener = Listener::new(pid, &mut buffer, rohc);
     let mut queue = EventQueue::new();
     if let Offered::Rate(_) = plan.offered {
-        queue.schedule(Instant::ZERO, Event::Arrival);
+        queue.schedule(Instant::ZERO, OneWayEvent::Arrival);
     }
-    queue.schedule(Instant::ZERO, Event::Slot);
+    queue.schedule(Instant::ZERO, OneWayEvent::Slot);
     let mut slot = 0;
     while let Some((now, event)) = queue.next_before(end) {
         match event {
-            Event::Arrival => {
+            OneWayEvent::Arrival => {
                 run.arrive(now);
                 if let Some(next) = run.arrival(run.next) {
-                    queue.schedule(next, Event::Arrival);
+                    queue.schedule(next, OneWayEvent::Arrival);
                 }
                 run.feed(now)?;
             }
-            Event::Slot => {
+            OneWayEvent::Slot => {
                 run.feed(now)?;
                 run.slot(now, slot, &mut listener);
                 while let Some(feedback) = listener.poll_feedback() {
                     // Feedback leaves when the TS packet arrives, and takes as long.
                     let back = plan.carrier.arrival(slot) + plan.carrier.delay;
-                    queue.schedule(back, Event::Feedback(feedback));
+                    queue.schedule(back, OneWayEvent::Feedback(feedback));
                 }
                 slot += 1;
-                queue.schedule(plan.carrier.slot(slot), Event::Slot);
+                queue.schedule(plan.carrier.slot(slot), OneWayEvent::Slot);
                 run.feed(now)?;
             }
-            Event::Poll => run.sender.poll(now, run.another_waits()),
-            Event::Feedback(octets) => run.sender.feedback(now, &octets),
+            OneWayEvent::Poll => run.sender.poll(now, run.another_waits()),
+            OneWayEvent::Feedback(octets) => run.sender.feedback(now, &octets),
         }
         run.schedule_poll(&mut queue);
     }
@@ -182,10 +184,10 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-struct Run<'p> {
-    plan: &'p Plan,
+struct OneWayRun<'p> {
+    plan: &'p OneWayPlan,
     flow: StackFlow,
-    sender: Sender,
+    sender: StreamSender,
     /// Numbers and arrival times of packets before the compressor.
     waiting: VecDeque<(u32, Instant)>,
     /// Number of the next packet.
@@ -195,11 +197,11 @@ struct Run<'p> {
     /// Latest time for which a poll was scheduled.
     polled_at: Option<Instant>,
     begin: Instant,
-    outcome: Outcome,
+    outcome: OneWayOutcome,
     packet: Vec<u8>,
 }
 
-impl Run<'_> {
+impl OneWayRun<'_> {
     /// Arrival time of packet `number`; `None` if there is always one.
     fn arrival(&self, number: u32) -> Option<Instant> {
         let Offered::Rate(rate) = self.plan.offered else { return None };
@@ -220,7 +222,7 @@ impl Run<'_> {
     }
 
     /// Passes packets to the sender as long as it sends them at once.
-    fn feed(&mut self, now: Instant) -> Result<(), Error> {
+    fn feed(&mut self, now: Instant) -> Result<(), BroadcastError> {
         while self.sender.is_ready() {
             let mut taken = 0;
             while taken < self.sender.batch() {
@@ -275,12 +277,12 @@ impl Run<'_> {
         });
     }
 
-    fn schedule_poll(&mut self, queue: &mut EventQueue<Event>) {
+    fn schedule_poll(&mut self, queue: &mut EventQueue<OneWayEvent>) {
         let at = self.sender.poll_at();
         if at != self.polled_at
             && let Some(at) = at
         {
-            queue.schedule(at, Event::Poll);
+            queue.schedule(at, OneWayEvent::Poll);
         }
         self.polled_at = at;
     }
@@ -295,15 +297,17 @@ mod tests {
     use super::*;
     use crate::broadcast::Filling;
 
-    const PAPER: Compression =
-        Compression { refresh: Refresh::Cycle { ir: 3, so: 50, direct: true }, mode: Mode::Unidirectional };
-    const CARRIER: Carrier = Carrier {
+    const PAPER: HeaderCompression = HeaderCompression {
+        refresh: Refresh::Cycle { ir: 3, so: 50, direct: true },
+        mode: Mode::Unidirectional,
+    };
+    const CARRIER: StreamCarrier = StreamCarrier {
         bitrate: 3_507_000,
         delay: Duration::from_millis(250),
         filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
         concat: 1,
     };
-    const PLAN: Plan = Plan {
+    const PLAN: OneWayPlan = OneWayPlan {
         carrier: CARRIER,
         stack: ProtocolStack::IPV6_UDP,
         payload: 40,
@@ -330,24 +334,24 @@ mod tests {
         let headers = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
         let expected = exact(Encapsulation::ULE, capacity::Filling::Packing, &headers);
         for filling in [CARRIER.filling, Filling::Pull] {
-            let outcome = run(&Plan { carrier: Carrier { filling, ..CARRIER }, ..PLAN }).unwrap();
+            let outcome = run(&OneWayPlan { carrier: StreamCarrier { filling, ..CARRIER }, ..PLAN }).unwrap();
             assert_eq!((outcome.wrong, outcome.dropped), (0, 0));
             close(outcome.throughput(), expected, 0.003);
             assert!(outcome.headers.keys().eq(&[(false, 3), (true, 50)]), "{:?}", outcome.headers);
         }
         let padding =
-            Carrier { filling: Filling::Push { wait: Duration::ZERO, since: Since::Last }, ..CARRIER };
-        let outcome = run(&Plan { carrier: padding, ..PLAN }).unwrap();
+            StreamCarrier { filling: Filling::Push { wait: Duration::ZERO, since: Since::Last }, ..CARRIER };
+        let outcome = run(&OneWayPlan { carrier: padding, ..PLAN }).unwrap();
         close(outcome.throughput(), 746_170.0, 0.001);
     }
 
     #[test]
     fn o_mode_and_pdu_concat_take_what_compression_leaves() {
         let settled = [HeaderRun { packets: 1, octets: 3 }];
-        let optimistic = Compression { refresh: Refresh::default(), mode: Mode::Optimistic };
+        let optimistic = HeaderCompression { refresh: Refresh::default(), mode: Mode::Optimistic };
         for filling in [CARRIER.filling, Filling::Pull] {
-            let plan = Plan {
-                carrier: Carrier { filling, concat: 8, ..CARRIER },
+            let plan = OneWayPlan {
+                carrier: StreamCarrier { filling, concat: 8, ..CARRIER },
                 compression: Some(optimistic),
                 warm_up: Duration::from_secs(2),
                 ..PLAN
@@ -361,7 +365,7 @@ mod tests {
 
     #[test]
     fn below_capacity_nothing_is_lost_and_above_it_the_rest() {
-        let at = |rate| run(&Plan { offered: Offered::Rate(rate), compression: None, ..PLAN }).unwrap();
+        let at = |rate| run(&OneWayPlan { offered: Offered::Rate(rate), compression: None, ..PLAN }).unwrap();
         let below = at(1_400_000);
         assert_eq!((below.dropped, below.wrong), (0, 0));
         close(below.throughput(), 1_400_000.0, 0.002);
@@ -374,8 +378,8 @@ mod tests {
     fn a_threshold_packs_what_comes_fast_enough_and_delays_it() {
         let at = |since, ms, packets: u64| {
             let filling = Filling::Push { wait: Duration::from_millis(ms), since };
-            run(&Plan {
-                carrier: Carrier { filling, ..CARRIER },
+            run(&OneWayPlan {
+                carrier: StreamCarrier { filling, ..CARRIER },
                 offered: Offered::Rate(packets * 320),
                 window: Duration::from_secs(4),
                 ..PLAN
@@ -400,8 +404,8 @@ mod tests {
 
     #[test]
     fn a_pulled_packet_waits_for_its_slot_alone() {
-        let plan = Plan {
-            carrier: Carrier { filling: Filling::Pull, ..CARRIER },
+        let plan = OneWayPlan {
+            carrier: StreamCarrier { filling: Filling::Pull, ..CARRIER },
             offered: Offered::Rate(200 * 320),
             ..PLAN
         };
@@ -412,6 +416,6 @@ mod tests {
     #[test]
     fn a_plan_determines_its_outcome() {
         assert_eq!(run(&PLAN).unwrap(), run(&PLAN).unwrap());
-        assert!(run(&Plan { payload: 70_000, ..PLAN }).is_err());
+        assert!(run(&OneWayPlan { payload: 70_000, ..PLAN }).is_err());
     }
 }

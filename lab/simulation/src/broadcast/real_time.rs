@@ -19,8 +19,8 @@ use thinair_ule::ts::packets;
 use thinair_ule::{Pid, SlotClock, TsPacket};
 
 use super::listener::Listener;
-use super::sender::Sender;
-use super::{Carrier, Error, Filling};
+use super::sender::StreamSender;
+use super::{BroadcastError, Filling, StreamCarrier};
 use thinair_emulator::ProtocolStack;
 use thinair_emulator::{Lateness, LinkEnds, Where};
 
@@ -53,7 +53,7 @@ const TCP: u8 = 6;
 
 /// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct RealTimePlan {
     /// Rate of whole TS packets including null packets, in bit/s.
     pub bitrate: u64,
     /// Refreshes of the context; `None`: packets are not compressed.
@@ -68,7 +68,7 @@ pub struct Plan {
 
 /// Results of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RealTimeOutcome {
     /// Payload that iperf3 received after the decompressor, in bit/s.
     pub throughput: f64,
     /// Packets that iperf3 received.
@@ -89,13 +89,13 @@ pub struct Outcome {
 
 /// Reason that a run has no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum RealTimeRunError {
     /// The system rejected an operation.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// Compressor or encapsulator failed.
     #[error(transparent)]
-    Broadcast(#[from] Error),
+    Broadcast(#[from] BroadcastError),
     /// A socket or device failed.
     #[error("cannot carry the stream")]
     Io(#[from] io::Error),
@@ -103,7 +103,7 @@ pub enum RunError {
     #[error("iperf3: {0}")]
     Iperf(String),
     /// The payload is too short for iperf3, or too long for a frame.
-    #[error("a payload of {0} octets cannot be measured; 16 to 1,400 can")]
+    #[error("invalid payload of {0} octets: expected 16 to 1,400")]
     Payload(u16),
 }
 
@@ -112,21 +112,21 @@ pub enum RunError {
 /// # Errors
 ///
 /// The caller may not create namespaces, or iperf3 is missing; a packet is rejected; the payload is out of range.
-pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
+pub fn run(plan: &RealTimePlan) -> Result<RealTimeOutcome, RealTimeRunError> {
     if !(16..=1_400).contains(&plan.payload) {
-        return Err(RunError::Payload(plan.payload));
+        return Err(RealTimeRunError::Payload(plan.payload));
     }
     let ends = LinkEnds::open(&Where::Create, (1_500, 1_500), "cubic")?;
     let sockets = lay_cable(&ends)?;
     let config = plan.refresh.map(|refresh| ProtocolStack::IPV6_UDP.compressor(1, refresh)).transpose();
-    let rohc = config.map_err(Error::from)?.map(|config| (config, Mode::Unidirectional));
+    let rohc = config.map_err(BroadcastError::from)?.map(|config| (config, Mode::Unidirectional));
     // The receiver ends after the sender, so that it receives everything.
     let (no_more_to_send, to_hear) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
     let (a, b) = sockets;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| send(plan, rohc, ends.tun(Side::A), &a, &no_more_to_send));
         let receiving = scope.spawn(|| receive(rohc, ends.tun(Side::B), &b, &to_hear));
-        let told = iperf(plan, &ends);
+        let measured = iperf(plan, &ends);
         no_more_to_send.store(true, Ordering::Relaxed);
         let sent = sending.join();
         let slots = sent.as_ref().map_or(0, |sent| sent.as_ref().map_or(0, |sent| sent.slots));
@@ -134,14 +134,14 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
         let received = receiving.join();
         let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let received = received.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let received_by_iperf = told?;
+        let received_by_iperf = measured?;
         let number = |name: &str| received_by_iperf["end"]["sum_received"][name].as_f64();
         let (Some(throughput), Some(packets), Some(lost)) =
             (number("bits_per_second"), number("packets"), number("lost_packets"))
         else {
-            return Err(RunError::Iperf(format!("no result: {}", received_by_iperf["error"])));
+            return Err(RealTimeRunError::Iperf(format!("no result: {}", received_by_iperf["error"])));
         };
-        Ok(Outcome {
+        Ok(RealTimeOutcome {
             throughput,
             packets: (packets - lost).max(0.0) as u64,
             slots: sent.slots,
@@ -161,7 +161,7 @@ struct Sockets {
 }
 
 /// Connects both namespaces by a cable, with a socket at each of its ends.
-fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RunError> {
+fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RealTimeRunError> {
     let (a, b) = (ends.namespace(Side::A), ends.namespace(Side::B));
     Interface::veth((a, CABLE), (b, CABLE))?;
     for (side, own) in [(Side::A, HERE), (Side::B, THERE)] {
@@ -176,7 +176,7 @@ fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RunError> {
             Interface::named(tun)?.set_queue(QUEUE)
         })??;
     }
-    let open = |side: Side, own: Ipv4Addr, other: Ipv4Addr| -> Result<Sockets, RunError> {
+    let open = |side: Side, own: Ipv4Addr, other: Ipv4Addr| -> Result<Sockets, RealTimeRunError> {
         let bind = |port: u16| -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind((own, port))?;
             socket.connect((other, port))?;
@@ -191,7 +191,7 @@ fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RunError> {
 }
 
 /// Counters of the sending end.
-struct Sent {
+struct ClockCounters {
     slots: u64,
     null_packets: u64,
     lateness: Lateness,
@@ -200,20 +200,22 @@ struct Sent {
 
 /// TS clock: sends a TS packet in each slot, with the packets that the kernel has queued by then.
 fn send(
-    plan: &Plan,
+    plan: &RealTimePlan,
     rohc: Option<(CompressorConfig, Mode)>,
     tun: &Tun,
     sockets: &Sockets,
     stop: &AtomicBool,
-) -> Result<Sent, RunError> {
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
-    let carrier = Carrier { bitrate: plan.bitrate, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
-    let mut sender = Sender::new(pid, &carrier, rohc);
+) -> Result<ClockCounters, RealTimeRunError> {
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
+    let carrier =
+        StreamCarrier { bitrate: plan.bitrate, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
+    let mut sender = StreamSender::new(pid, &carrier, rohc);
     let realtime = RealTime::request();
     // Without busy waiting: late slots are made up for, as slots are counted from the start.
     let mut events = EventLoop::new(Duration::ZERO)?;
     let mut pace = SlotClock::new(clock::now(), plan.bitrate);
-    let mut sent = Sent { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
+    let mut sent =
+        ClockCounters { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut datagram = Vec::with_capacity(TS_PER_DATAGRAM * size_of::<TsPacket>());
     while !stop.load(Ordering::Relaxed) {
@@ -254,7 +256,7 @@ fn send(
 
 /// Counters of the receiving end.
 #[derive(Default)]
-struct Heard {
+struct ReceiverCounters {
     ts_packets: u64,
     not_delivered: u64,
 }
@@ -265,10 +267,10 @@ fn receive(
     tun: &Tun,
     sockets: &Sockets,
     to_hear: &AtomicU64,
-) -> Result<Heard, RunError> {
+) -> Result<ReceiverCounters, RealTimeRunError> {
     /// Time that the last packets may be in flight: on a busy machine the kernel does not forward them at once.
     const PATIENCE: Duration = Duration::from_secs(2);
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
     let mut memory = vec![0; LONGEST];
     let mut listener = Listener::new(pid, &mut memory, rohc);
     let mut events = EventLoop::new(Duration::ZERO)?;
@@ -276,7 +278,7 @@ fn receive(
     events.add(&sockets.stream, 1)?;
     events.add(&sockets.beside, 2)?;
     let mut received = ReceiveBatch::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
-    let mut heard = Heard::default();
+    let mut heard = ReceiverCounters::default();
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut until = None;
     loop {
@@ -319,7 +321,7 @@ fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
 }
 
 /// Result of iperf3 at its sending end, which includes that of the receiving one.
-fn iperf(plan: &Plan, ends: &LinkEnds) -> Result<Value, RunError> {
+fn iperf(plan: &RealTimePlan, ends: &LinkEnds) -> Result<Value, RealTimeRunError> {
     let mut server = Command::new("iperf3");
     server.args(["--server", "--one-off", "--bind", "fd09::2"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = ends.namespace(Side::B).spawn(&mut server)?;
@@ -329,10 +331,10 @@ fn iperf(plan: &Plan, ends: &LinkEnds) -> Result<Value, RunError> {
     // If the client failed, the server waits for another one.
     let _ = server.kill();
     let _ = server.wait();
-    serde_json::from_slice(&client?).map_err(|error| RunError::Iperf(error.to_string()))
+    serde_json::from_slice(&client?).map_err(|error| RealTimeRunError::Iperf(error.to_string()))
 }
 
-fn client(plan: &Plan, ends: &LinkEnds) -> Result<Vec<u8>, RunError> {
+fn client(plan: &RealTimePlan, ends: &LinkEnds) -> Result<Vec<u8>, RealTimeRunError> {
     let mut client = Command::new("iperf3");
     client
         .args(["-6", "--client", "fd09::2", "--udp", "--json", "--connect-timeout", "3000"])
@@ -350,7 +352,7 @@ fn client(plan: &Plan, ends: &LinkEnds) -> Result<Vec<u8>, RunError> {
             let _ = client.kill();
             let _ = client.wait();
             let why = if is_interrupted { "interrupted" } else { "it does not end" };
-            return Err(RunError::Iperf(why.to_owned()));
+            return Err(RealTimeRunError::Iperf(why.to_owned()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -13,7 +13,7 @@ use thinair_ule::{
 };
 use thinair_wire::time::Instant;
 
-use super::{Carrier, Error, Filling};
+use super::{BroadcastError, Filling, StreamCarrier};
 
 /// Maximum number of octets by which compression may lengthen a packet.
 const MARGIN: usize = 128;
@@ -37,13 +37,13 @@ pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static
 
 /// PDUs that are ready to be sent.
 #[derive(Debug, Default)]
-struct Outbox {
+struct PduOutbox {
     pdus: VecDeque<Vec<u8>>,
     is_rohc: bool,
     spare: Vec<Vec<u8>>,
 }
 
-impl SnduSource for Outbox {
+impl SnduSource for PduOutbox {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let pdu = self.pdus.get(ahead)?;
         let kind = match pdu.first().map(|octet| octet >> 4) {
@@ -61,7 +61,7 @@ impl SnduSource for Outbox {
 
 /// Counters of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SenderCounters {
     /// TS packets that were not null.
     pub(super) ts_packets: u64,
     /// Number of packets by whether they were IR, and the octets of their ROHC headers.
@@ -70,20 +70,20 @@ pub(super) struct Sent {
 
 /// Sending end.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct StreamSender {
     rohc: Option<Endpoint<'static>>,
-    outbox: Outbox,
+    outbox: PduOutbox,
     encapsulator: Encapsulator,
     filling: Filling,
     concat: usize,
     /// TS packets that wait for their slots.
     ts: VecDeque<TsPacket>,
-    pub(super) sent: Sent,
+    pub(super) sent: SenderCounters,
 }
 
-impl Sender {
+impl StreamSender {
     /// Creates a sender. Without a channel packets are not compressed.
-    pub(super) fn new(pid: Pid, carrier: &Carrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
+    pub(super) fn new(pid: Pid, carrier: &StreamCarrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
         let mut config = EncapsulatorConfig::new(pid);
         config.packing = match carrier.filling {
             Filling::Push { wait, since } => Packing::Threshold { wait, since },
@@ -92,13 +92,13 @@ impl Sender {
         config.concat =
             (carrier.concat > 1).then_some(Concat { pdus: carrier.concat, octets: LONGEST_CONCAT });
         Self {
-            outbox: Outbox { is_rohc: rohc.is_some(), ..Outbox::default() },
+            outbox: PduOutbox { is_rohc: rohc.is_some(), ..PduOutbox::default() },
             rohc: rohc.map(|(config, mode)| endpoint(config, mode)),
             encapsulator: Encapsulator::new(config),
             filling: carrier.filling,
             concat: carrier.concat.max(1),
             ts: VecDeque::new(),
-            sent: Sent::default(),
+            sent: SenderCounters::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Sender {
     }
 
     /// Compresses a packet. It stays in the outbox until [`go`](Self::go) or a slot.
-    pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
+    pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), BroadcastError> {
         let mut pdu = self.outbox.spare.pop().unwrap_or_default();
         match &mut self.rohc {
             None => packet.clone_into(&mut pdu),
@@ -143,7 +143,7 @@ impl Sender {
 
     /// Packs the packets of the outbox into TS packets, if PDUs set the pace. Afterwards poll it at
     /// [`poll_at`](Self::poll_at).
-    pub(super) fn go(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn go(&mut self, now: Instant) -> Result<(), BroadcastError> {
         if let Filling::Push { .. } = self.filling {
             self.encapsulator.drain(now, &mut self.outbox, &mut |packet| self.ts.push_back(*packet))?;
         }

@@ -1,35 +1,35 @@
 //! Radios of all nodes and their channel: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
 //!
-//! Contents of frames are handled elsewhere ([`Load`]): here a frame has a length, a sender and an addressee.
+//! Contents of frames are handled elsewhere ([`FrameContents`]): here a frame has a length, a sender and an addressee.
 
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
 use super::bit_errors::Survival;
-use super::counters::{Counters, Tally};
+use super::counters::{CompactCounters, NodeCounters};
 use super::framing::ACK;
-use super::node::{Frame, Near, Node, Phase, Reception};
-use super::{AccessFailure, Config, MacConfig};
+use super::node::{FramePhase, Near, Node, QueuedFrame, Reception};
+use super::{AccessFailure, CsmaConfig, MacConfig};
 use crate::queue::EventQueue;
-use crate::streams::{Purpose, Streams};
+use crate::streams::{Purpose, RandomStreams};
 
 /// Contents of frames.
-pub(super) trait Load {
+pub(super) trait FrameContents {
     /// Size of a frame on the air, in octets.
-    fn on_air(&self, frame: &Frame) -> u16;
+    fn on_air(&self, frame: &QueuedFrame) -> u16;
 
     /// Called when a node sends a frame, for the first time or again.
-    fn begins(&mut self, now: Instant, frame: &Frame);
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame);
 }
 
 /// Event that the contents of frames depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
     /// A frame has arrived at its addressee, for the first time.
-    Received(Frame),
+    Received(QueuedFrame),
     /// A node has finished with a frame, successfully or not.
-    Done(Frame),
+    Done(QueuedFrame),
     /// A requested timer has expired.
     Timer(u16),
 }
@@ -40,14 +40,14 @@ pub(super) struct Air {
     mac: Mac,
     survival: Survival,
     nodes: Vec<Node>,
-    events: EventQueue<Event>,
+    events: EventQueue<AirEvent>,
     /// Time since which nodes count.
     since: Instant,
     handled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum AirEvent {
     /// End of back-off and assessment.
     Assessed(u16),
     /// End of the radio's turnaround: transmission begins.
@@ -80,7 +80,7 @@ struct Mac {
 impl Air {
     /// Creates the nodes with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
     /// each node.
-    pub(super) fn new(config: &Config, streams: Streams, run: u32) -> Self {
+    pub(super) fn new(config: &CsmaConfig, streams: RandomStreams, run: u32) -> Self {
         let topology = config.topology;
         let (sense, disturb) = (config.mac.sense_range.max(1), config.mac.interference_range.max(1));
         let reach = u16::from(sense.max(disturb));
@@ -120,14 +120,14 @@ impl Air {
     pub(super) fn clear_counters(&mut self) {
         self.since = self.now();
         for node in &mut self.nodes {
-            node.tally = Tally::default();
+            node.tally = CompactCounters::default();
         }
     }
 
     /// Counters of a node up to now, since their reset.
-    pub(super) fn counters(&self, node: u16) -> Counters {
+    pub(super) fn counters(&self, node: u16) -> NodeCounters {
         let elapsed = self.now().nanos_since(self.since);
-        self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.tally.told(elapsed))
+        self.nodes.get(usize::from(node)).map_or_else(NodeCounters::default, |node| node.tally.after(elapsed))
     }
 
     /// Number of frames in a node's queue.
@@ -144,12 +144,12 @@ impl Air {
     pub(super) fn next_dsn(&self, node: u16) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return 0 };
         // The first frame has its macDSN once its transmission has begun.
-        let ahead = node.queue.len() + usize::from(node.phase == Phase::Idle);
+        let ahead = node.queue.len() + usize::from(node.phase == FramePhase::Idle);
         node.dsn.wrapping_add(ahead as u8)
     }
 
     /// Appends a frame to a node's queue. Returns false if the queue is full.
-    pub(super) fn enqueue(&mut self, node: u16, frame: Frame) -> bool {
+    pub(super) fn enqueue(&mut self, node: u16, frame: QueuedFrame) -> bool {
         let most = usize::from(self.mac.queue);
         let holder = self.node(node);
         if holder.queue.len() >= most {
@@ -157,7 +157,7 @@ impl Air {
             return false;
         }
         holder.queue.push_back(frame);
-        if holder.phase == Phase::Idle && holder.acknowledges.is_none() {
+        if holder.phase == FramePhase::Idle && holder.acknowledges.is_none() {
             self.access(node, true);
         }
         true
@@ -165,12 +165,16 @@ impl Air {
 
     /// Schedules [`Happened::Timer`].
     pub(super) fn wake(&mut self, node: u16, at: Instant) {
-        self.events.schedule(at, Event::Timer(node));
+        self.events.schedule(at, AirEvent::Timer(node));
     }
 
     /// Processes the next event before `end`, if there is an end; returns `None` if there is none. The inner value is
     /// the event, if the contents of frames depend on it.
-    pub(super) fn next(&mut self, end: Option<Instant>, load: &mut impl Load) -> Option<Option<Happened>> {
+    pub(super) fn next(
+        &mut self,
+        end: Option<Instant>,
+        load: &mut impl FrameContents,
+    ) -> Option<Option<Happened>> {
         let (_, event) = match end {
             Some(end) => self.events.next_before(end)?,
             None => self.events.next()?,
@@ -178,16 +182,16 @@ impl Air {
         Some(self.handle(event, load))
     }
 
-    fn handle(&mut self, event: Event, load: &mut impl Load) -> Option<Happened> {
+    fn handle(&mut self, event: AirEvent, load: &mut impl FrameContents) -> Option<Happened> {
         self.handled += 1;
         match event {
-            Event::Assessed(node) => return self.on_assessed(node),
-            Event::Send(node) => self.on_send(node, load),
-            Event::Sent(node) => return self.on_sent(node, load),
-            Event::Acknowledge(node) => self.on_acknowledge(node),
-            Event::Acknowledged(node) => return self.on_acknowledged(node),
-            Event::Silence(node) => return self.on_silence(node),
-            Event::Timer(node) => return Some(Happened::Timer(node)),
+            AirEvent::Assessed(node) => return self.on_assessed(node),
+            AirEvent::Send(node) => self.on_send(node, load),
+            AirEvent::Sent(node) => return self.on_sent(node, load),
+            AirEvent::Acknowledge(node) => self.on_acknowledge(node),
+            AirEvent::Acknowledged(node) => return self.on_acknowledged(node),
+            AirEvent::Silence(node) => return self.on_silence(node),
+            AirEvent::Timer(node) => return Some(Happened::Timer(node)),
         }
         None
     }
@@ -201,7 +205,7 @@ impl Air {
         &mut self.nodes[usize::from(node)]
     }
 
-    fn after(&mut self, nanos: u64, event: Event) {
+    fn after(&mut self, nanos: u64, event: AirEvent) {
         let time = Instant::from_nanos(self.now().as_nanos() + nanos);
         self.events.schedule(time, event);
     }
@@ -220,9 +224,9 @@ impl Air {
 
     fn back_off(&mut self, node: u16) {
         let this = self.node(node);
-        this.phase = Phase::Access;
+        this.phase = FramePhase::Access;
         let periods = this.random.below(1 << this.be);
-        self.after(periods * self.mac.unit + self.mac.cca, Event::Assessed(node));
+        self.after(periods * self.mac.unit + self.mac.cca, AirEvent::Assessed(node));
     }
 
     fn on_assessed(&mut self, node: u16) -> Option<Happened> {
@@ -233,8 +237,8 @@ impl Air {
             && this.acknowledges.is_none()
             && now.nanos_since(this.clear_since) >= mac.cca;
         if clear {
-            this.phase = Phase::Turnaround;
-            self.after(mac.turnaround, Event::Send(node));
+            this.phase = FramePhase::Turnaround;
+            self.after(mac.turnaround, AirEvent::Send(node));
             return None;
         }
         this.tally.busy += 1;
@@ -270,7 +274,7 @@ impl Air {
     /// Finishes the first frame, successfully or not.
     fn finish(&mut self, node: u16) -> Option<Happened> {
         let this = self.node(node);
-        this.phase = Phase::Idle;
+        this.phase = FramePhase::Idle;
         let done = this.queue.pop_front();
         if !this.queue.is_empty() {
             self.access(node, true);
@@ -278,16 +282,16 @@ impl Air {
         done.map(Happened::Done)
     }
 
-    fn on_send(&mut self, node: u16, load: &mut impl Load) {
+    fn on_send(&mut self, node: u16, load: &mut impl FrameContents) {
         let now = self.now();
         let this = self.node(node);
         let Some(frame) = this.queue.front().copied() else { return };
-        this.phase = Phase::Sending;
+        this.phase = FramePhase::Sending;
         this.tally.sent += 1;
         this.tally.retries += u32::from(this.retries > 0);
         load.begins(now, &frame);
         let air = self.put_on_air(node, frame.to, load.on_air(&frame));
-        self.after(air, Event::Sent(node));
+        self.after(air, AirEvent::Sent(node));
     }
 
     /// Starts a transmission of `octets` octets. Returns its duration.
@@ -360,22 +364,22 @@ impl Air {
         arrived
     }
 
-    fn on_sent(&mut self, node: u16, load: &impl Load) -> Option<Happened> {
+    fn on_sent(&mut self, node: u16, load: &impl FrameContents) -> Option<Happened> {
         let this = self.node(node);
         let (dsn, front) = (this.dsn, this.queue.front().copied());
         let frame = front?;
-        this.phase = Phase::Waiting;
+        this.phase = FramePhase::Waiting;
         let arrived = self.take_off_air(node, frame.to, load.on_air(&frame));
         let receiver = self.node(frame.to);
         if !arrived || receiver.is_transmitting || receiver.acknowledges.is_some() {
-            self.after(self.mac.ack_wait, Event::Silence(node));
+            self.after(self.mac.ack_wait, AirEvent::Silence(node));
             return None;
         }
         receiver.acknowledges = Some(node);
-        let is_new = receiver.is_new(node, dsn);
-        receiver.tally.duplicates += u32::from(!is_new);
-        self.after(self.mac.turnaround, Event::Acknowledge(frame.to));
-        is_new.then_some(Happened::Received(frame))
+        let store_dsn = receiver.store_dsn(node, dsn);
+        receiver.tally.duplicates += u32::from(!store_dsn);
+        self.after(self.mac.turnaround, AirEvent::Acknowledge(frame.to));
+        store_dsn.then_some(Happened::Received(frame))
     }
 
     fn on_acknowledge(&mut self, node: u16) {
@@ -383,7 +387,7 @@ impl Air {
         let Some(to) = this.acknowledges else { return };
         this.tally.acks += 1;
         let air = self.put_on_air(node, to, ACK);
-        self.after(air, Event::Acknowledged(node));
+        self.after(air, AirEvent::Acknowledged(node));
     }
 
     fn on_acknowledged(&mut self, node: u16) -> Option<Happened> {
@@ -393,11 +397,11 @@ impl Air {
             done = self.finish(to);
         } else {
             let elapsed = self.mac.turnaround + u64::from(ACK) * self.mac.octet;
-            self.after(self.mac.ack_wait.saturating_sub(elapsed), Event::Silence(to));
+            self.after(self.mac.ack_wait.saturating_sub(elapsed), AirEvent::Silence(to));
         }
         // Receptions in progress continue.
         let this = self.node(node);
-        if this.phase == Phase::Idle && !this.queue.is_empty() {
+        if this.phase == FramePhase::Idle && !this.queue.is_empty() {
             self.access(node, true);
         }
         done

@@ -12,11 +12,11 @@ const LONGEST: usize = 136;
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitErrorRate {
     /// Steps in the order of time. Clones share them.
-    steps: Arc<[Step]>,
+    steps: Arc<[RateStep]>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Step {
+struct RateStep {
     from: Instant,
     /// Probability that a frame is damaged, by its octets.
     damaged: Vec<Probability>,
@@ -25,17 +25,17 @@ struct Step {
 impl BitErrorRate {
     /// Constant rate. Values outside 0 to 1 are clamped.
     pub fn constant(rate: f64) -> Self {
-        Self { steps: [Step::new(Instant::ZERO, rate)].into() }
+        Self { steps: [RateStep::new(Instant::ZERO, rate)].into() }
     }
 
     /// Changes the rate from `time` on, which must be later than previous changes.
     #[must_use]
     pub fn then(self, time: Instant, rate: f64) -> Self {
-        Self { steps: self.steps.iter().cloned().chain([Step::new(time, rate)]).collect() }
+        Self { steps: self.steps.iter().cloned().chain([RateStep::new(time, rate)]).collect() }
     }
 }
 
-impl Step {
+impl RateStep {
     fn new(from: Instant, rate: f64) -> Self {
         let rate = if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) };
         // Without errors the table is not used.

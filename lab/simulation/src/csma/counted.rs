@@ -2,11 +2,11 @@
 
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Load};
+use super::air::{Air, FrameContents};
 use super::framing::Plain;
-use super::network::Arrival;
-use super::node::Frame;
-use super::{Forwarding, Packet, Topology};
+use super::network::PacketArrival;
+use super::node::QueuedFrame;
+use super::{CsmaPacket, Forwarding, Topology};
 
 /// Maximum number of packets that a node reassembles at a time if nodes on the way do not.
 pub(super) const ASSEMBLIES: usize = 64;
@@ -44,16 +44,16 @@ struct Assembly {
     frames: u16,
 }
 
-impl<P> Load for Counted<P> {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl<P> FrameContents for Counted<P> {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         let octets = self.packets.get(frame.load as usize).map_or(0, |packet| packet.octets);
         self.framing.on_air(octets, frame.part)
     }
 
-    fn begins(&mut self, _now: Instant, _frame: &Frame) {}
+    fn begins(&mut self, _now: Instant, _frame: &QueuedFrame) {}
 }
 
-impl<P: Packet> Counted<P> {
+impl<P: CsmaPacket> Counted<P> {
     pub(super) fn new(framing: Plain, forwarding: Forwarding, topology: Topology) -> Self {
         let (packets, free, assemblies) = Default::default();
         Self { framing, forwarding, topology, packets, free, assemblies }
@@ -86,7 +86,7 @@ impl<P: Packet> Counted<P> {
         let packet = &mut self.packets[place as usize];
         let to = self.topology.next_hop(node, packet.to);
         for part in parts {
-            packet.live += u32::from(air.enqueue(node, Frame { load: place, part, to }));
+            packet.live += u32::from(air.enqueue(node, QueuedFrame { load: place, part, to }));
         }
     }
 
@@ -101,13 +101,13 @@ impl<P: Packet> Counted<P> {
     }
 
     /// Releases a frame that a node has finished with.
-    pub(super) fn done(&mut self, frame: Frame) {
+    pub(super) fn done(&mut self, frame: QueuedFrame) {
         self.release(frame.load);
     }
 
     /// Handles a frame that has arrived at its addressee.
-    pub(super) fn receive(&mut self, air: &mut Air, frame: Frame) -> Option<Arrival<P>> {
-        let Frame { load: place, to: node, part } = frame;
+    pub(super) fn receive(&mut self, air: &mut Air, frame: QueuedFrame) -> Option<PacketArrival<P>> {
+        let QueuedFrame { load: place, to: node, part } = frame;
         let packet = &self.packets[place as usize];
         let (is_end, frames) = (packet.to == node, packet.frames);
         let most = match self.forwarding {
@@ -127,7 +127,7 @@ impl<P: Packet> Counted<P> {
         }
         let packet = &mut self.packets[place as usize];
         let content = packet.content.take()?;
-        Some(Arrival { at: air.now(), from: packet.from, to: node, packet: content })
+        Some(PacketArrival { at: air.now(), from: packet.from, to: node, packet: content })
     }
 
     /// Counts a frame of a packet. Returns true if all have arrived.

@@ -15,7 +15,7 @@ pub(super) const RADIO: Radio = Radio {
 
 /// Events at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct NodeCounters {
     /// Data frames sent, including retransmissions.
     pub sent: u64,
     /// Acknowledgments sent.
@@ -51,9 +51,9 @@ pub struct Counters {
     pub usage: Usage,
 }
 
-/// [`Counters`] in half the memory: networks of many nodes consist mostly of it.
+/// [`NodeCounters`] in half the memory: networks of many nodes consist mostly of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CompactCounters {
     pub(super) sent: u32,
     pub(super) acks: u32,
     pub(super) unacknowledged: u32,
@@ -71,11 +71,11 @@ pub(super) struct Tally {
     pub(super) overhear: u64,
 }
 
-impl Tally {
+impl CompactCounters {
     /// Counters after `elapsed` nanoseconds.
-    pub(super) fn told(&self, elapsed: u64) -> Counters {
+    pub(super) fn after(&self, elapsed: u64) -> NodeCounters {
         let Self { transmit, receive, overhear, .. } = *self;
-        Counters {
+        NodeCounters {
             sent: self.sent.into(),
             acks: self.acks.into(),
             unacknowledged: self.unacknowledged.into(),
@@ -96,7 +96,7 @@ impl Tally {
     }
 }
 
-impl AddAssign<&Self> for Counters {
+impl AddAssign<&Self> for NodeCounters {
     fn add_assign(&mut self, other: &Self) {
         self.sent += other.sent;
         self.acks += other.acks;
@@ -133,7 +133,7 @@ pub struct Total {
 
 impl Total {
     /// Sums over nodes, each of which has existed for as long as its usage states.
-    pub fn of<'c>(nodes: impl IntoIterator<Item = &'c Counters>) -> Self {
+    pub fn of<'c>(nodes: impl IntoIterator<Item = &'c NodeCounters>) -> Self {
         let mut all = Usage::default();
         let mut idle = 0;
         for node in nodes {

@@ -11,22 +11,22 @@ pub(super) const ACK: u16 = 5 + PHYH;
 /// Fragmentation of packets into frames.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Framing {
+pub enum CsmaFraming {
     /// By a rule for sizes: frames are represented by numbers.
     Plain(Plain),
     /// By RFC 4944: frames are represented by their octets, with a MAC header of short addresses and an FCS; packets
     /// are IPv6, and are parsed from the octets that arrive.
-    Rfc4944(Compression),
+    Rfc4944(FrameCompression),
 }
 
-impl Framing {
+impl CsmaFraming {
     /// Framing of Ayadi and Awang (2010).
     pub const PAPER: Self = Self::Plain(Plain::PAPER);
 }
 
 /// Compression of a packet's headers.
 #[derive(Clone, Debug)]
-pub enum Compression {
+pub enum FrameCompression {
     /// No compression: dispatch IPv6.
     None,
     /// LOWPAN_IPHC and LOWPAN_NHC (RFC 6282), with one prefix that all nodes share.

@@ -26,13 +26,13 @@ use thinair_lowpan::{
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Load};
+use super::air::{Air, FrameContents};
 use super::counted::ASSEMBLIES;
-use super::counters::Counters;
-use super::framing::{Compression, PHYH};
-use super::network::Arrival;
-use super::node::Frame;
-use super::packet::{self, Packet, address};
+use super::counters::NodeCounters;
+use super::framing::{FrameCompression, PHYH};
+use super::network::PacketArrival;
+use super::node::QueuedFrame;
+use super::packet::{self, CsmaPacket, address};
 use super::tunnel;
 use super::{Forwarding, Topology};
 use station::Station;
@@ -65,7 +65,7 @@ const BLOCKS: usize = 0;
 /// All frames in flight, and the state of the nodes.
 #[derive(Debug)]
 pub(super) struct Lowpan {
-    compression: Compression,
+    compression: FrameCompression,
     forwarding: Forwarding,
     topology: Topology,
     settings: LowpanSettings,
@@ -84,12 +84,12 @@ struct OnTheWay {
     since: Option<Instant>,
 }
 
-impl Load for Lowpan {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl FrameContents for Lowpan {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         self.frames.get(frame.load as usize).map_or(0, |frame| frame.octets.len() as u16 + PHYH)
     }
 
-    fn begins(&mut self, now: Instant, frame: &Frame) {
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame) {
         let Some(frame) = self.frames.get_mut(frame.load as usize) else { return };
         if let Some(since) = frame.since.take()
             && let Some(station) = self.stations.get_mut(usize::from(frame.from))
@@ -101,7 +101,7 @@ impl Load for Lowpan {
 }
 
 impl Lowpan {
-    pub(super) fn new(compression: Compression, forwarding: Forwarding, topology: Topology) -> Self {
+    pub(super) fn new(compression: FrameCompression, forwarding: Forwarding, topology: Topology) -> Self {
         let prefix = LowpanContext::new(address(0), packet::PREFIX_BITS);
         let contexts = prefix.and_then(|prefix| Contexts::NONE.with(0, prefix)).unwrap_or(Contexts::NONE);
         Self {
@@ -116,10 +116,10 @@ impl Lowpan {
     }
 
     /// Adds the counters of this module to those of a node's radio.
-    pub(super) fn counters(&self, node: u16, counters: Counters) -> Counters {
+    pub(super) fn counters(&self, node: u16, counters: NodeCounters) -> NodeCounters {
         let Some(station) = self.stations.get(usize::from(node)) else { return counters };
         let Station { begun, waited, refused, .. } = *station;
-        Counters { begun, waited, refused, ..counters }
+        NodeCounters { begun, waited, refused, ..counters }
     }
 
     pub(super) fn clear_counters(&mut self) {
@@ -129,14 +129,14 @@ impl Lowpan {
     }
 
     /// Sends a packet of a node.
-    pub(super) fn send(&mut self, air: &mut Air, from: u16, to: u16, packet: &impl Packet) {
+    pub(super) fn send(&mut self, air: &mut Air, from: u16, to: u16, packet: &impl CsmaPacket) {
         let mut octets = Vec::with_capacity(Ipv6::LEN + usize::from(packet.octets()));
         packet.write(from, to, &mut octets);
         self.submit(air, from, to, &octets);
     }
 
     /// Releases a frame that a node has finished with.
-    pub(super) fn done(&mut self, frame: Frame) {
+    pub(super) fn done(&mut self, frame: QueuedFrame) {
         if let Some(place) = self.frames.get_mut(frame.load as usize) {
             place.octets.clear();
             self.free.push(frame.load);
@@ -144,7 +144,11 @@ impl Lowpan {
     }
 
     /// Handles a frame that has arrived at its addressee.
-    pub(super) fn receive<P: Packet>(&mut self, air: &mut Air, frame: Frame) -> Option<Arrival<P>> {
+    pub(super) fn receive<P: CsmaPacket>(
+        &mut self,
+        air: &mut Air,
+        frame: QueuedFrame,
+    ) -> Option<PacketArrival<P>> {
         let place = frame.load as usize;
         let OnTheWay { octets, from, .. } = self.frames.get_mut(place)?;
         // Sequence numbers are assigned when frames are enqueued; the radio counts them when their transmission begins.
@@ -154,7 +158,7 @@ impl Lowpan {
         self.frames.get_mut(place)?.octets = octets;
         let ipv6 = ipv6?;
         let from = packet::node(&Ipv6::read(&ipv6).ok()?.source)?;
-        Some(Arrival { at: air.now(), from, to: frame.to, packet: P::read(&ipv6)? })
+        Some(PacketArrival { at: air.now(), from, to: frame.to, packet: P::read(&ipv6)? })
     }
 
     /// Sends feedback separately if no packet has carried it in time.
@@ -178,8 +182,8 @@ impl Lowpan {
     /// True if frames are forwarded by mesh headers.
     const fn is_mesh(&self) -> bool {
         match (self.forwarding, &self.compression) {
-            (Forwarding::Single, Compression::None | Compression::Rohc(_)) => true,
-            (Forwarding::Single, Compression::Iphc | Compression::RohcInUdp(_))
+            (Forwarding::Single, FrameCompression::None | FrameCompression::Rohc(_)) => true,
+            (Forwarding::Single, FrameCompression::Iphc | FrameCompression::RohcInUdp(_))
             | (Forwarding::Reassembled(_), _) => false,
         }
     }
@@ -187,7 +191,7 @@ impl Lowpan {
     /// Other end of the ROHC channel of a node for packets to `to`.
     const fn peer(&self, node: u16, to: u16) -> u16 {
         match (self.forwarding, &self.compression) {
-            (Forwarding::Reassembled(_), Compression::Rohc(_)) => self.topology.next_hop(node, to),
+            (Forwarding::Reassembled(_), FrameCompression::Rohc(_)) => self.topology.next_hop(node, to),
             _ => to,
         }
     }
@@ -206,8 +210,8 @@ impl Lowpan {
     /// ROHC state of a node towards a peer, if there is ROHC.
     fn terminal(&mut self, node: u16, peer: u16) -> Option<&mut Terminal> {
         let channel: &RohcChannel = match &self.compression {
-            Compression::None | Compression::Iphc => return None,
-            Compression::Rohc(channel) | Compression::RohcInUdp(channel) => channel,
+            FrameCompression::None | FrameCompression::Iphc => return None,
+            FrameCompression::Rohc(channel) | FrameCompression::RohcInUdp(channel) => channel,
         };
         let side = if node < peer { Side::A } else { Side::B };
         let terminals = &mut self.stations[usize::from(node)].terminals;
@@ -216,7 +220,7 @@ impl Lowpan {
 
     /// Sends a ROHC packet, or separate feedback, to the other end of its channel.
     fn send_rohc(&mut self, air: &mut Air, node: u16, peer: u16, rohc: &[u8]) {
-        if matches!(self.compression, Compression::RohcInUdp(_)) {
+        if matches!(self.compression, FrameCompression::RohcInUdp(_)) {
             return self.route(air, node, peer, &tunnel::wrap(node, peer, rohc));
         }
         let octets = [&dispatch::ROHC, rohc].concat();
@@ -227,7 +231,7 @@ impl Lowpan {
     /// Sends an IPv6 packet to the next hop, or by mesh headers to its end.
     fn route(&mut self, air: &mut Air, node: u16, to: u16, ipv6: &[u8]) {
         let hop = if self.is_mesh() { to } else { self.topology.next_hop(node, to) };
-        if matches!(self.compression, Compression::None) {
+        if matches!(self.compression, FrameCompression::None) {
             let octets = [&[dispatch::IPV6], ipv6].concat();
             let compressed = CompressedPacket { header_in: 0, header_out: 1, len: octets.len() };
             return self.cut(air, node, hop, &compressed, &octets);
@@ -286,7 +290,7 @@ impl Lowpan {
             frame.octets.extend_from_slice(octets);
             frame.octets.extend_from_slice(&fcs::fcs(octets));
         }
-        let frame = Frame { load: place, part: 0, to: hop };
+        let frame = QueuedFrame { load: place, part: 0, to: hop };
         if !air.enqueue(node, frame) {
             self.done(frame);
         }
@@ -418,15 +422,15 @@ impl Lowpan {
             }
             let _ = Ipv6 { hop_limit: header.hop_limit - 1, ..header }.write(&mut ipv6, 0);
             match self.compression {
-                Compression::Rohc(_) => self.submit(air, node, to, &ipv6),
-                Compression::None | Compression::Iphc | Compression::RohcInUdp(_) => {
+                FrameCompression::Rohc(_) => self.submit(air, node, to, &ipv6),
+                FrameCompression::None | FrameCompression::Iphc | FrameCompression::RohcInUdp(_) => {
                     self.route(air, node, to, &ipv6);
                 }
             }
             return None;
         }
         match tunnel::unwrap(&ipv6) {
-            Some(rohc) if matches!(self.compression, Compression::RohcInUdp(_)) => {
+            Some(rohc) if matches!(self.compression, FrameCompression::RohcInUdp(_)) => {
                 self.on_rohc(air, node, LinkAddress::Short(from), rohc)
             }
             _ => Some(ipv6),
@@ -445,7 +449,7 @@ impl Lowpan {
         }
         match result {
             Ok((done, _)) if done.len == 0 => None,
-            Ok((_, ipv6)) if matches!(self.compression, Compression::RohcInUdp(_)) => Some(ipv6),
+            Ok((_, ipv6)) if matches!(self.compression, FrameCompression::RohcInUdp(_)) => Some(ipv6),
             Ok((_, ipv6)) => self.on_ipv6(air, node, ipv6),
             // Separate feedback.
             Err(thinair_rohc::DecompressError::NothingYet) => None,

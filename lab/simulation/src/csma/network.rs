@@ -2,18 +2,18 @@
 
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Happened, Load};
+use super::air::{Air, FrameContents, Happened};
 use super::counted::Counted;
-use super::counters::Counters;
-use super::framing::Framing;
+use super::counters::NodeCounters;
+use super::framing::CsmaFraming;
 use super::lowpan::Lowpan;
-use super::node::Frame;
-use super::{Config, Packet};
-use crate::streams::Streams;
+use super::node::QueuedFrame;
+use super::{CsmaConfig, CsmaPacket};
+use crate::streams::RandomStreams;
 
 /// Packet that has arrived at its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival<P> {
+pub struct PacketArrival<P> {
     /// Time of arrival.
     pub at: Instant,
     /// Sending node.
@@ -29,7 +29,7 @@ pub struct Arrival<P> {
 /// **Call [`send`](Self::send) when [`now`](Self::now) is the time to send; receive packets with
 /// [`next_before`](Self::next_before), up to the time of the next packet to send.**
 #[derive(Debug)]
-pub struct Network<P> {
+pub struct CsmaNetwork<P> {
     air: Air,
     nodes: u16,
     load: Loads<P>,
@@ -42,15 +42,15 @@ pub(super) enum Loads<P> {
     Octets(Box<Lowpan>),
 }
 
-impl<P> Load for Loads<P> {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl<P> FrameContents for Loads<P> {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         match self {
             Self::Counted(load) => load.on_air(frame),
             Self::Octets(load) => load.on_air(frame),
         }
     }
 
-    fn begins(&mut self, now: Instant, frame: &Frame) {
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame) {
         match self {
             Self::Counted(load) => load.begins(now, frame),
             Self::Octets(load) => load.begins(now, frame),
@@ -58,14 +58,14 @@ impl<P> Load for Loads<P> {
     }
 }
 
-impl<P: Packet> Network<P> {
+impl<P: CsmaPacket> CsmaNetwork<P> {
     /// Creates a network with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
     /// each node.
-    pub fn new(config: &Config, streams: Streams, run: u32) -> Self {
+    pub fn new(config: &CsmaConfig, streams: RandomStreams, run: u32) -> Self {
         let (forwarding, topology) = (config.forwarding, config.topology);
         let load = match &config.framing {
-            Framing::Plain(plain) => Loads::Counted(Counted::new(*plain, forwarding, topology)),
-            Framing::Rfc4944(compression) => {
+            CsmaFraming::Plain(plain) => Loads::Counted(Counted::new(*plain, forwarding, topology)),
+            CsmaFraming::Rfc4944(compression) => {
                 Loads::Octets(Box::new(Lowpan::new(compression.clone(), forwarding, topology)))
             }
         };
@@ -91,7 +91,7 @@ impl<P: Packet> Network<P> {
     }
 
     /// Counters of a node up to now, since their reset. A frame counts when its transmission begins.
-    pub fn counters(&self, node: u16) -> Counters {
+    pub fn counters(&self, node: u16) -> NodeCounters {
         let counters = self.air.counters(node);
         match &self.load {
             Loads::Counted(_) => counters,
@@ -116,16 +116,16 @@ impl<P: Packet> Network<P> {
     }
 
     /// Next packet that arrives before `end`; if there is none, time advances to `end`.
-    pub fn next_before(&mut self, end: Instant) -> Option<Arrival<P>> {
+    pub fn next_before(&mut self, end: Instant) -> Option<PacketArrival<P>> {
         self.next(Some(end))
     }
 
     /// Next packet that arrives; if there is none, time is that of the latest event.
-    pub fn next_arrival(&mut self) -> Option<Arrival<P>> {
+    pub fn next_arrival(&mut self) -> Option<PacketArrival<P>> {
         self.next(None)
     }
 
-    fn next(&mut self, end: Option<Instant>) -> Option<Arrival<P>> {
+    fn next(&mut self, end: Option<Instant>) -> Option<PacketArrival<P>> {
         loop {
             let Some(happened) = self.air.next(end, &mut self.load)? else { continue };
             let arrival = match (happened, &mut self.load) {

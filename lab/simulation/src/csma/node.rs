@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-use super::counters::Tally;
+use super::counters::CompactCounters;
 
 /// Frame in a queue, or on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct QueuedFrame {
     /// Identifier of its contents, chosen by the caller that has enqueued it.
     pub(super) load: u32,
     pub(super) part: u16,
@@ -19,7 +19,7 @@ pub(super) struct Frame {
 
 /// Progress of a node with the first frame of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum FramePhase {
     /// No frame.
     Idle,
     /// Back-off and assessment.
@@ -81,8 +81,8 @@ impl Near {
 /// Node and its radio.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) queue: VecDeque<Frame>,
-    pub(super) phase: Phase,
+    pub(super) queue: VecDeque<QueuedFrame>,
+    pub(super) phase: FramePhase,
     /// NB and BE. IEEE 802.15.4-2006, section 7.5.1.4.
     pub(super) nb: u8,
     pub(super) be: u8,
@@ -102,14 +102,14 @@ pub(super) struct Node {
     pub(super) counted_until: Instant,
     pub(super) near: Box<[Near]>,
     pub(super) random: Random,
-    pub(super) tally: Tally,
+    pub(super) tally: CompactCounters,
 }
 
 impl Node {
     pub(super) fn new(near: Box<[Near]>, random: Random) -> Self {
         Self {
             queue: VecDeque::new(),
-            phase: Phase::Idle,
+            phase: FramePhase::Idle,
             nb: 0,
             be: 0,
             retries: 0,
@@ -124,15 +124,15 @@ impl Node {
             counted_until: Instant::ZERO,
             near,
             random,
-            tally: Tally::default(),
+            tally: CompactCounters::default(),
         }
     }
 
     /// Stores the DSN of a frame. Returns true if it differs from that of the previous frame.
-    pub(super) fn is_new(&mut self, from: u16, dsn: u8) -> bool {
+    pub(super) fn store_dsn(&mut self, from: u16, dsn: u8) -> bool {
         let Some(near) = self.near.iter_mut().find(|near| near.node == from) else { return false };
-        let is_new = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
+        let store_dsn = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
         (near.reach, near.dsn) = (near.reach | Near::HAS_SENT, dsn);
-        is_new
+        store_dsn
     }
 }

@@ -4,7 +4,7 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
-use crate::tcp::Segment;
+use crate::tcp::TcpSegment;
 
 /// Prefix that all nodes share: fd00::/64.
 const PREFIX: [u8; 8] = [0xFD, 0, 0, 0, 0, 0, 0, 0];
@@ -18,7 +18,7 @@ const IP_HEADER: usize = 20;
 /// Initial Hop Limit.
 const HOP_LIMIT: u8 = 64;
 
-/// Ports of a [`Segment`]: of the lower-numbered node, and of the other.
+/// Ports of a [`TcpSegment`]: of the lower-numbered node, and of the other.
 const PORTS: [u16; 2] = [49_200, 5_000];
 
 /// IPv6 address of a node: its interface identifier derives from its short address. RFC 4944, section 6.
@@ -38,7 +38,7 @@ pub(super) fn node(of: &[u8; 16]) -> Option<u16> {
 }
 
 /// Packet of a network.
-pub trait Packet: Sized {
+pub trait CsmaPacket: Sized {
     /// Size of the packet in octets, for framings that only count.
     fn octets(&self) -> u16;
 
@@ -50,7 +50,7 @@ pub trait Packet: Sized {
 }
 
 /// IPv6 packet. For framings that only count, its size is that of all its octets.
-impl Packet for Vec<u8> {
+impl CsmaPacket for Vec<u8> {
     fn octets(&self) -> u16 {
         u16::try_from(self.len()).unwrap_or(u16::MAX)
     }
@@ -65,7 +65,7 @@ impl Packet for Vec<u8> {
 }
 
 /// TCP segment. For framings that only count, it has the IP header of Ayadi and Awang.
-impl Packet for Segment {
+impl CsmaPacket for TcpSegment {
     fn octets(&self) -> u16 {
         let octets = IP_HEADER + self.header_len() + self.payload.len();
         u16::try_from(octets).unwrap_or(u16::MAX)
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn a_segment_is_read_again_unless_it_is_damaged() {
-        let segment = Segment { sequence_number: 7, payload: vec![1, 2, 3], ..Segment::default() };
+        let segment = TcpSegment { sequence_number: 7, payload: vec![1, 2, 3], ..TcpSegment::default() };
         let mut octets = Vec::new();
-        Packet::write(&segment, 0, 5, &mut octets);
-        assert_eq!(<Segment as Packet>::read(&octets), Some(segment));
+        CsmaPacket::write(&segment, 0, 5, &mut octets);
+        assert_eq!(<TcpSegment as CsmaPacket>::read(&octets), Some(segment));
         assert_eq!(octets.len(), 40 + 20 + 3);
         for at in [6, 24, 44, 62] {
             let mut damaged = octets.clone();
             damaged[at] ^= 1;
-            assert_eq!(<Segment as Packet>::read(&damaged), None, "{at}");
+            assert_eq!(<TcpSegment as CsmaPacket>::read(&damaged), None, "{at}");
         }
     }
 

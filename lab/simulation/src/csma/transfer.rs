@@ -5,11 +5,11 @@ use core::time::Duration;
 use thinair_segment::{LossDetection, SegmentSizer};
 use thinair_wire::time::Instant;
 
-use super::Config;
-use super::counters::{Counters, Total};
-use super::network::Network;
-use crate::streams::Streams;
-use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
+use super::CsmaConfig;
+use super::counters::{NodeCounters, Total};
+use super::network::CsmaNetwork;
+use crate::streams::RandomStreams;
+use crate::tcp::{self, CongestionAlgorithm, Floor, Nagle, TcpConnection, TcpEvent, TcpSegment};
 
 /// Content of the file.
 static ZEROS: [u8; 4_096] = [0; 4_096];
@@ -18,7 +18,7 @@ static ZEROS: [u8; 4_096] = [0; 4_096];
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// Network.
-    pub network: Config,
+    pub network: CsmaConfig,
     /// Sending node.
     pub from: u16,
     /// Receiving node.
@@ -26,7 +26,7 @@ pub struct Transfer {
     /// Size of the file, in octets.
     pub octets: u64,
     /// TCP of both ends. Its MSS bounds the sizes of the control.
-    pub tcp: tcp::Config,
+    pub tcp: tcp::TcpConfig,
     /// Time after which a transfer is given up.
     pub limit: Duration,
     /// True if changes of the size are recorded.
@@ -46,7 +46,7 @@ pub struct Point {
 
 /// Costs of a transfer, without the handshake.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct TransferOutcome {
     /// True if all octets were acknowledged in time.
     pub is_complete: bool,
     /// Time since the connection was established.
@@ -62,7 +62,7 @@ pub struct Outcome {
     /// Mean data of a segment, in octets.
     pub mean_size: f64,
     /// Counters by node.
-    pub nodes: Vec<Counters>,
+    pub nodes: Vec<NodeCounters>,
     /// Energy of all nodes together.
     pub energy: Total,
     /// Events that the network has handled, including those of the handshake.
@@ -71,10 +71,10 @@ pub struct Outcome {
     pub sizes: Vec<Point>,
 }
 
-impl Outcome {
+impl TransferOutcome {
     /// Sum of all counters.
-    pub fn all(&self) -> Counters {
-        self.nodes.iter().fold(Counters::default(), |mut all, node| {
+    pub fn all(&self) -> NodeCounters {
+        self.nodes.iter().fold(NodeCounters::default(), |mut all, node| {
             all += node;
             all
         })
@@ -84,10 +84,10 @@ impl Outcome {
 impl Transfer {
     /// TCP as in simulators: no options, immediate acknowledgments, NewReno, a minimum timeout of 1 s, and at most
     /// `window` segments in flight.
-    pub fn tcp(mss: u16, window: u32) -> tcp::Config {
-        tcp::Config {
+    pub fn tcp(mss: u16, window: u32) -> tcp::TcpConfig {
+        tcp::TcpConfig {
             mss,
-            algorithm: Algorithm::Reno,
+            algorithm: CongestionAlgorithm::Reno,
             window: Some(window),
             sack: false,
             timestamps: false,
@@ -98,12 +98,12 @@ impl Transfer {
             longest_timeout: Duration::from_secs(60),
             retries: u8::MAX,
             syn_retries: u8::MAX,
-            ..tcp::Config::default()
+            ..tcp::TcpConfig::default()
         }
     }
 
     /// Sends the file. Equal `streams`, `run` and control give equal outcomes.
-    pub fn run(&self, sizer: &mut impl SegmentSizer, streams: Streams, run: u32) -> Outcome {
+    pub fn run(&self, sizer: &mut impl SegmentSizer, streams: RandomStreams, run: u32) -> TransferOutcome {
         let mut state = Running::new(self, streams, run);
         let end = Instant::ZERO + self.limit;
         while state.step(self, sizer, end) {}
@@ -114,9 +114,9 @@ impl Transfer {
 /// Transfer in progress, which can be suspended and resumed.
 #[derive(Debug)]
 pub struct Running {
-    network: Network<Segment>,
-    client: Connection,
-    server: Connection,
+    network: CsmaNetwork<TcpSegment>,
+    client: TcpConnection,
+    server: TcpConnection,
     /// Octets that the client was given, and that were acknowledged.
     written: u64,
     acknowledged: u64,
@@ -124,7 +124,7 @@ pub struct Running {
     began: Option<Instant>,
     ended: Option<Instant>,
     /// Counters of frames that the control has last seen.
-    told: (u64, u64, u64),
+    reported: (u64, u64, u64),
     segments: u64,
     payload: u64,
     losses: (u64, u64),
@@ -133,16 +133,16 @@ pub struct Running {
 
 impl Running {
     /// Starts at time zero, before the SYN.
-    pub fn new(plan: &Transfer, streams: Streams, run: u32) -> Self {
+    pub fn new(plan: &Transfer, streams: RandomStreams, run: u32) -> Self {
         Self {
-            network: Network::new(&plan.network, streams, run),
-            client: Connection::connect(plan.tcp, Instant::ZERO, 0),
-            server: Connection::listen(plan.tcp, 0),
+            network: CsmaNetwork::new(&plan.network, streams, run),
+            client: TcpConnection::connect(plan.tcp, Instant::ZERO, 0),
+            server: TcpConnection::listen(plan.tcp, 0),
             written: 0,
             acknowledged: 0,
             began: None,
             ended: None,
-            told: (0, 0, 0),
+            reported: (0, 0, 0),
             segments: 0,
             payload: 0,
             losses: (0, 0),
@@ -186,7 +186,7 @@ impl Running {
             }
             None => return false,
         }
-        self.tell(plan, sizer);
+        self.report_events(plan, sizer);
         true
     }
 
@@ -205,16 +205,16 @@ impl Running {
     }
 
     /// Passes the client's events to the control of sizes.
-    fn tell(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
+    fn report_events(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
         let now = self.network.now();
         while let Some(event) = self.client.poll_event() {
             match event {
-                Event::Connected => {
+                TcpEvent::Connected => {
                     self.began = Some(now);
                     self.network.clear_counters();
                     self.note(plan, sizer.size(), now);
                 }
-                Event::Acked { octets, rtt } => {
+                TcpEvent::Acked { octets, rtt } => {
                     self.tell_frames(plan, sizer, now);
                     self.acknowledged += octets;
                     sizer.on_acked(octets.min(u32::MAX.into()) as u32, rtt, now);
@@ -223,11 +223,11 @@ impl Running {
                         self.ended = Some(now);
                     }
                 }
-                Event::Lost(loss) if self.began.is_some() => {
+                TcpEvent::Lost(loss) if self.began.is_some() => {
                     self.tell_frames(plan, sizer, now);
                     let loss = match loss {
-                        tcp::Loss::Fast => LossDetection::Fast,
-                        tcp::Loss::Timeout => LossDetection::Rto,
+                        tcp::LossDetection::Fast => LossDetection::Fast,
+                        tcp::LossDetection::Timeout => LossDetection::Rto,
                     };
                     match loss {
                         LossDetection::Rto => self.losses.0 += 1,
@@ -242,9 +242,9 @@ impl Running {
     }
 
     fn tell_frames(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, now: Instant) {
-        let Counters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
-        let told = std::mem::replace(&mut self.told, (sent, unacknowledged, access_failures));
-        let new = (sent - told.0, unacknowledged - told.1, access_failures - told.2);
+        let NodeCounters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
+        let reported = std::mem::replace(&mut self.reported, (sent, unacknowledged, access_failures));
+        let new = (sent - reported.0, unacknowledged - reported.1, access_failures - reported.2);
         sizer.on_frames(new.0 as u32, new.1 as u32, new.2 as u32, now);
     }
 
@@ -257,17 +257,17 @@ impl Running {
 
     /// Contents of frames.
     #[cfg(test)]
-    pub(super) const fn load(&self) -> &super::network::Loads<Segment> {
+    pub(super) const fn load(&self) -> &super::network::Loads<TcpSegment> {
         self.network.load()
     }
 
     /// Costs so far.
-    pub fn outcome(&self, plan: &Transfer) -> Outcome {
+    pub fn outcome(&self, plan: &Transfer) -> TransferOutcome {
         let now = self.ended.unwrap_or(self.network.now());
         let began = self.began.unwrap_or(now);
         let nodes: Vec<_> =
             (0..plan.network.topology.nodes()).map(|node| self.network.counters(node)).collect();
-        Outcome {
+        TransferOutcome {
             is_complete: self.ended.is_some(),
             duration: now.since(began),
             acknowledged: self.acknowledged,

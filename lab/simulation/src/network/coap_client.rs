@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request};
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
-use crate::streams::Stream;
+use crate::streams::RandomStream;
 use crate::tcp;
 
 /// Times of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum RequestPace {
     /// Fixed interval, independent of responses.
     Open {
         /// Time between two requests.
@@ -37,24 +37,24 @@ pub struct Requests {
     /// Time of the first request.
     pub start: Instant,
     /// Times of the other requests.
-    pub pace: Pace,
+    pub pace: RequestPace,
 }
 
 /// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum MessageTransport {
     /// One datagram per message, with additional octets for a protection of messages.
     Udp {
         /// Additional octets.
         protection: usize,
     },
     /// Stream (RFC 8323), which is opened at the start of time.
-    Tcp(tcp::Config),
+    Tcp(tcp::TcpConfig),
 }
 
 /// Request and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ClientExchange {
     /// Time of the request.
     pub made: Instant,
     /// Time at which it was answered or given up; `None` while it is in progress.
@@ -63,7 +63,7 @@ pub struct Exchange {
     pub error: Option<CallError>,
 }
 
-impl Exchange {
+impl ClientExchange {
     /// Time from the request to its response; `None` without a response.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.error.is_none()).map(|ended| ended.since(self.made))
@@ -73,17 +73,17 @@ impl Exchange {
 /// CoAP client.
 #[derive(Debug)]
 pub struct CoapClient {
-    endpoint: Endpoint<Socket>,
-    socket: Socket,
-    server: Socket,
-    sender: Sender,
+    endpoint: Endpoint<HostSocket>,
+    socket: HostSocket,
+    server: HostSocket,
+    sender: PacketSender,
     stream: Option<TcpStream>,
     /// Additional octets after each message.
     protection: usize,
     requests: Requests,
     next: Option<Instant>,
     under_way: BTreeMap<CallId, usize>,
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<ClientExchange>,
     /// Number of retransmissions before these requests.
     before: u64,
     buffer: Vec<u8>,
@@ -92,18 +92,18 @@ pub struct CoapClient {
 impl CoapClient {
     /// Creates a client at `socket` for `server`. `choices` is the source of its Message IDs, Tokens and dither.
     pub fn new(
-        socket: Socket,
-        server: Socket,
-        transport: Transport,
+        socket: HostSocket,
+        server: HostSocket,
+        transport: MessageTransport,
         config: Config,
         requests: Requests,
-        mut choices: Stream,
+        mut choices: RandomStream,
     ) -> Self {
         let identification = choices.next_u64() as u16;
         let (mut stream, mut protection) = (None, 0);
         match transport {
-            Transport::Udp { protection: octets } => protection = octets,
-            Transport::Tcp(tcp) => {
+            MessageTransport::Udp { protection: octets } => protection = octets,
+            MessageTransport::Tcp(tcp) => {
                 stream = Some(TcpStream::connect(tcp, Instant::ZERO, choices.next_u64() as u32));
             }
         }
@@ -112,7 +112,7 @@ impl CoapClient {
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             server,
-            sender: Sender::connected(identification),
+            sender: PacketSender::connected(identification),
             stream,
             protection,
             next: (requests.count > 0).then_some(requests.start),
@@ -124,7 +124,7 @@ impl CoapClient {
     }
 
     /// Exchanges in the order of their requests.
-    pub fn exchanges(&self) -> &[Exchange] {
+    pub fn exchanges(&self) -> &[ClientExchange] {
         &self.exchanges
     }
 
@@ -144,7 +144,7 @@ impl CoapClient {
     }
 
     /// Message layer.
-    pub const fn endpoint(&self) -> &Endpoint<Socket> {
+    pub const fn endpoint(&self) -> &Endpoint<HostSocket> {
         &self.endpoint
     }
 
@@ -174,14 +174,14 @@ impl CoapClient {
         while self.next.is_some_and(|next| next <= now) && self.exchanges.len() < self.requests.count {
             let made = self.next.map_or(now, |next| next.max(self.requests.start));
             self.next = match self.requests.pace {
-                Pace::Open { interval } => Some(made + interval),
-                Pace::Closed { .. } => None,
+                RequestPace::Open { interval } => Some(made + interval),
+                RequestPace::Closed { .. } => None,
             };
             if self.exchanges.len() + 1 == self.requests.count {
                 self.next = None;
             }
             let number = self.exchanges.len();
-            self.exchanges.push(Exchange { made, ended: None, error: None });
+            self.exchanges.push(ClientExchange { made, ended: None, error: None });
             match self.endpoint.request(now, self.server, &self.requests.request) {
                 Ok(call) => {
                     self.under_way.insert(call, number);
@@ -195,14 +195,14 @@ impl CoapClient {
     fn end(&mut self, now: Instant, number: usize, error: Option<CallError>) {
         let Some(exchange) = self.exchanges.get_mut(number) else { return };
         (exchange.ended, exchange.error) = (Some(now), error);
-        if let (Pace::Closed { think }, true) =
+        if let (RequestPace::Closed { think }, true) =
             (self.requests.pace, self.exchanges.len() < self.requests.count)
         {
             self.next = Some(now + think);
         }
     }
 
-    fn take(&mut self, now: Instant, event: &Event<'_, Socket>) {
+    fn take(&mut self, now: Instant, event: &Event<'_, HostSocket>) {
         let (call, error) = match event {
             Event::Response { call, .. } => (call, None),
             Event::Failed { call, error } => (call, Some(*error)),
@@ -221,7 +221,7 @@ impl CoapClient {
     }
 }
 
-impl Host for CoapClient {
+impl NetworkHost for CoapClient {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, payload)) = ip::read(packet) else { return };
         if from != self.server || port != self.socket.port {
@@ -237,7 +237,7 @@ impl Host for CoapClient {
             }
             (Payload::Tcp(segment), Some(stream)) => {
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
                     // A stream that opens late delays the first request.
                     self.next = self.next.map(|next| next.max(now));

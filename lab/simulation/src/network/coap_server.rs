@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, VecDeque};
 use thinair_coap::{Config, Counters, Endpoint, Event, Response};
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
-use crate::streams::Stream;
-use crate::tcp::{self, Segment};
+use crate::streams::RandomStream;
+use crate::tcp::{self, TcpSegment};
 
 /// CoAP server.
 #[derive(Debug)]
 pub struct CoapServer {
-    endpoint: Endpoint<Socket>,
-    socket: Socket,
-    sender: Sender,
-    streams: BTreeMap<Socket, TcpStream>,
+    endpoint: Endpoint<HostSocket>,
+    socket: HostSocket,
+    sender: PacketSender,
+    streams: BTreeMap<HostSocket, TcpStream>,
     /// Segments that were sent between two writes.
-    segments: VecDeque<(Socket, Segment)>,
-    tcp: tcp::Config,
+    segments: VecDeque<(HostSocket, TcpSegment)>,
+    tcp: tcp::TcpConfig,
     isn: u32,
     /// Additional octets after each message.
     protection: usize,
@@ -31,15 +31,15 @@ pub struct CoapServer {
 impl CoapServer {
     /// Creates a server at `socket`, for datagrams with additional octets of protection, and for streams.
     pub fn new(
-        socket: Socket,
+        socket: HostSocket,
         protection: usize,
-        tcp: tcp::Config,
+        tcp: tcp::TcpConfig,
         config: Config,
         response: Response<'static>,
-        mut choices: Stream,
+        mut choices: RandomStream,
     ) -> Self {
         Self {
-            sender: Sender::unconnected(choices.next_u64() as u16),
+            sender: PacketSender::unconnected(choices.next_u64() as u16),
             isn: choices.next_u64() as u32,
             buffer: vec![0; config.limits.max_message + protection],
             endpoint: Endpoint::new(config, move || choices.next_u64()),
@@ -52,9 +52,9 @@ impl CoapServer {
         }
     }
 
-    /// Counts its datagrams in random steps: [`Sender::stepping`].
-    pub(super) fn stepping(self, mut steps: Stream) -> Self {
-        Self { sender: Sender::stepping(steps.next_u64() as u16, steps), ..self }
+    /// Counts its datagrams in random steps: [`PacketSender::stepping`].
+    pub(super) fn stepping(self, mut steps: RandomStream) -> Self {
+        Self { sender: PacketSender::stepping(steps.next_u64() as u16, steps), ..self }
     }
 
     /// Counters of the message layer.
@@ -75,10 +75,10 @@ impl CoapServer {
     }
 
     fn answer(
-        endpoint: &mut Endpoint<Socket>,
+        endpoint: &mut Endpoint<HostSocket>,
         response: &Response<'_>,
         now: Instant,
-        event: &Event<'_, Socket>,
+        event: &Event<'_, HostSocket>,
     ) {
         if let Event::Request { id, .. } = event {
             // A response without room is dropped: the client repeats its request.
@@ -87,7 +87,7 @@ impl CoapServer {
     }
 }
 
-impl Host for CoapServer {
+impl NetworkHost for CoapServer {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, payload)) = ip::read(packet) else { return };
         if port != self.socket.port {
@@ -108,7 +108,7 @@ impl Host for CoapServer {
                     TcpStream::listen(tcp, *isn)
                 });
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
                 }
                 let mut rest = &octets[..];

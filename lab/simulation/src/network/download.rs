@@ -2,17 +2,17 @@
 
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
 use crate::tcp::{self, Status};
 
 /// End of a download.
 #[derive(Debug)]
 pub struct Download {
-    socket: Socket,
-    other: Socket,
-    sender: Sender,
+    socket: HostSocket,
+    other: HostSocket,
+    sender: PacketSender,
     stream: TcpStream,
     /// Time at which the receiver opens the connection.
     start: Option<Instant>,
@@ -28,12 +28,12 @@ const CHUNK: usize = 1 << 16;
 
 impl Download {
     /// Receiving end, which opens the connection at `start`.
-    pub fn receiver(socket: Socket, other: Socket, config: tcp::Config, start: Instant) -> Self {
+    pub fn receiver(socket: HostSocket, other: HostSocket, config: tcp::TcpConfig, start: Instant) -> Self {
         let stream = TcpStream::connect(config, start, 0x1000_0000);
         Self {
             socket,
             other,
-            sender: Sender::connected(0),
+            sender: PacketSender::connected(0),
             stream,
             start: Some(start),
             left: 0,
@@ -43,12 +43,12 @@ impl Download {
     }
 
     /// Sending end, which sends `octets` octets once connected.
-    pub fn sender(socket: Socket, other: Socket, config: tcp::Config, octets: u64) -> Self {
+    pub fn sender(socket: HostSocket, other: HostSocket, config: tcp::TcpConfig, octets: u64) -> Self {
         let stream = TcpStream::listen(config, 0x2000_0000);
         Self {
             socket,
             other,
-            sender: Sender::connected(0),
+            sender: PacketSender::connected(0),
             stream,
             start: None,
             left: octets,
@@ -82,7 +82,7 @@ impl Download {
     }
 }
 
-impl Host for Download {
+impl NetworkHost for Download {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, Payload::Tcp(segment))) = ip::read(packet) else { return };
         if from == self.other && port == self.socket.port {

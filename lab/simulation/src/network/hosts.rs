@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use thinair_link::Side;
 use thinair_wire::time::Instant;
 
-use super::{Address, Host};
+use super::{Address, NetworkHost};
 use thinair_emulator::DirectionTotals;
 
 /// Hosts in the order in which they were added.
 #[derive(Debug)]
-pub(super) struct Hosts<H> {
+pub(super) struct HostTable<H> {
     placed: Vec<Placed<H>>,
     by_address: BTreeMap<Address, usize>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Placed<H> {
     pub(super) at: Option<Instant>,
 }
 
-impl<H: Host> Hosts<H> {
+impl<H: NetworkHost> HostTable<H> {
     pub(super) const fn new() -> Self {
         Self { placed: Vec::new(), by_address: BTreeMap::new() }
     }
@@ -64,7 +64,7 @@ impl<H: Host> Hosts<H> {
 }
 
 /// Hosts with a link between them and a clock, virtual or real.
-pub(super) trait World<H: Host> {
+pub(super) trait HostWorld<H: NetworkHost> {
     /// Reason that time cannot continue.
     type Error;
 
@@ -80,10 +80,10 @@ pub(super) trait World<H: Host> {
     fn wake(&mut self) -> Result<(), Self::Error>;
 
     /// Hosts, in the order in which they were added.
-    fn hosts(&self) -> &Hosts<H>;
+    fn hosts(&self) -> &HostTable<H>;
 
     /// Mutable hosts, between two runs; [`Self::wake`] is called afterwards.
-    fn hosts_mut(&mut self) -> &mut Hosts<H>;
+    fn hosts_mut(&mut self) -> &mut HostTable<H>;
 
     /// Totals that the link has carried from that side.
     fn totals(&self, from: Side) -> DirectionTotals;

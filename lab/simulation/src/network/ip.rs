@@ -5,8 +5,8 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::udp::Udp;
 
-use crate::streams::Stream;
-use crate::tcp::Segment;
+use crate::streams::RandomStream;
+use crate::tcp::TcpSegment;
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
@@ -41,7 +41,7 @@ impl Address {
 
 /// Address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Socket {
+pub struct HostSocket {
     /// Address.
     pub address: Address,
     /// Port.
@@ -54,12 +54,12 @@ pub(super) enum Payload<'p> {
     /// The payload of UDP.
     Udp(&'p [u8]),
     /// A segment of TCP.
-    Tcp(Segment),
+    Tcp(TcpSegment),
 }
 
 /// Writes the packets of a host, with Identifications as in Linux.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
+pub(super) struct PacketSender {
     identification: u16,
     datagrams: Datagrams,
 }
@@ -72,13 +72,13 @@ enum Datagrams {
     /// Always 0.
     Zero,
     /// Unconnected sockets share the host's counter, which rises in random steps.
-    Step(Stream),
+    Step(RandomStream),
 }
 
 /// Bound of the steps of [`Datagrams::Step`]: the clock ticks since the previous datagram, 250 per second.
 const STEPS: u64 = 250;
 
-impl Sender {
+impl PacketSender {
     pub(super) const fn connected(identification: u16) -> Self {
         Self { identification, datagrams: Datagrams::Count }
     }
@@ -90,12 +90,12 @@ impl Sender {
 
     /// Sender of an unconnected socket since Linux 5.17; and of any socket whose packets exceed the MTU, as reassembly
     /// distinguishes packets by it. RFC 6864, section 4.
-    pub(super) const fn stepping(identification: u16, steps: Stream) -> Self {
+    pub(super) const fn stepping(identification: u16, steps: RandomStream) -> Self {
         Self { identification, datagrams: Datagrams::Step(steps) }
     }
 
     /// Replaces the contents of `packet` by a UDP datagram.
-    pub(super) fn udp(&mut self, from: Socket, to: Socket, payload: &[u8], packet: &mut Vec<u8>) {
+    pub(super) fn udp(&mut self, from: HostSocket, to: HostSocket, payload: &[u8], packet: &mut Vec<u8>) {
         let length = (Udp::LEN + payload.len()) as u16;
         let identification = match &mut self.datagrams {
             Datagrams::Zero => 0,
@@ -120,7 +120,13 @@ impl Sender {
     }
 
     /// Replaces the contents of `packet` by a TCP segment.
-    pub(super) fn tcp(&mut self, from: Socket, to: Socket, segment: &Segment, packet: &mut Vec<u8>) {
+    pub(super) fn tcp(
+        &mut self,
+        from: HostSocket,
+        to: HostSocket,
+        segment: &TcpSegment,
+        packet: &mut Vec<u8>,
+    ) {
         let octets = segment.write(from.port, to.port, pseudo(from, to, TCP));
         // A SYN is answered before there is a socket that could count.
         let identification = if segment.syn && segment.acknowledgment.is_some() { 0 } else { self.next(1) };
@@ -137,7 +143,14 @@ impl Sender {
     }
 }
 
-fn header(from: Socket, to: Socket, protocol: u8, len: u16, identification: u16, packet: &mut Vec<u8>) {
+fn header(
+    from: HostSocket,
+    to: HostSocket,
+    protocol: u8,
+    len: u16,
+    identification: u16,
+    packet: &mut Vec<u8>,
+) {
     packet.clear();
     packet.resize(Ipv4::LEN + Udp::LEN, 0);
     let header = Ipv4 {
@@ -156,19 +169,20 @@ fn header(from: Socket, to: Socket, protocol: u8, len: u16, identification: u16,
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-fn pseudo(from: Socket, to: Socket, protocol: u8) -> Sum {
+fn pseudo(from: HostSocket, to: HostSocket, protocol: u8) -> Sum {
     Sum::ZERO.octets(&from.address.0).octets(&to.address.0).word(u16::from(protocol))
 }
 
 /// Sender, destination port and payload, if every checksum is right.
-pub(super) fn read(packet: &[u8]) -> Option<(Socket, u16, Payload<'_>)> {
+pub(super) fn read(packet: &[u8]) -> Option<(HostSocket, u16, Payload<'_>)> {
     let ip = Ipv4::read(packet).ok()?;
     if ip.len() != Ipv4::LEN || !Ipv4::checksum_is_right(packet.get(..Ipv4::LEN)?) {
         return None;
     }
     let rest = packet.get(Ipv4::LEN..usize::from(ip.total_length))?;
     let (from, to) = (Address(ip.source), Address(ip.destination));
-    let pseudo = pseudo(Socket { address: from, port: 0 }, Socket { address: to, port: 0 }, ip.protocol);
+    let pseudo =
+        pseudo(HostSocket { address: from, port: 0 }, HostSocket { address: to, port: 0 }, ip.protocol);
     match ip.protocol {
         UDP => {
             let udp = Udp::read(rest).ok()?;
@@ -176,14 +190,14 @@ pub(super) fn read(packet: &[u8]) -> Option<(Socket, u16, Payload<'_>)> {
             let sound = udp.checksum == 0 || pseudo.word(udp.length).octets(datagram).checksum() == 0;
             let payload = datagram.get(Udp::LEN..).filter(|_| sound)?;
             Some((
-                Socket { address: from, port: udp.source_port },
+                HostSocket { address: from, port: udp.source_port },
                 udp.destination_port,
                 Payload::Udp(payload),
             ))
         }
         TCP => {
-            let (source, destination, segment) = Segment::read(rest, pseudo).ok()?;
-            Some((Socket { address: from, port: source }, destination, Payload::Tcp(segment)))
+            let (source, destination, segment) = TcpSegment::read(rest, pseudo).ok()?;
+            Some((HostSocket { address: from, port: source }, destination, Payload::Tcp(segment)))
         }
         _ => None,
     }
@@ -196,17 +210,17 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn sockets() -> [Socket; 2] {
-        Side::ALL.map(|side| Socket { address: Address::new(side, 299), port: 5_683 + side as u16 })
+    fn sockets() -> [HostSocket; 2] {
+        Side::ALL.map(|side| HostSocket { address: Address::new(side, 299), port: 5_683 + side as u16 })
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read_and_no_flipped_bit_passes(payload in vec(any::<u8>(), 0..60), bit: usize) {
             let [from, to] = sockets();
-            let segment = Segment { sequence_number: 7, payload: payload.clone(), ..Segment::default() };
+            let segment = TcpSegment { sequence_number: 7, payload: payload.clone(), ..TcpSegment::default() };
             let mut packet = vec![];
-            let mut sender = Sender::connected(0xFFFF);
+            let mut sender = PacketSender::connected(0xFFFF);
             for tcp in [false, true] {
                 match tcp {
                     true => sender.tcp(from, to, &segment, &mut packet),

@@ -12,8 +12,8 @@ use thinair_os::clock::{self, ProcessorTime};
 use thinair_os::{Error, EventLoop, Interface, RealTime, Route, Tun, TunKind};
 use thinair_wire::time::Instant;
 
-use super::hosts::{Hosts, World};
-use super::{Address, Host};
+use super::hosts::{HostTable, HostWorld};
+use super::{Address, NetworkHost};
 use thinair_emulator::{DirectionTotals, Engine, Lateness, LinkEnds, RohcChannel, Where};
 
 /// Maximum size of a packet in octets: only the link fragments.
@@ -131,11 +131,11 @@ pub struct Punctuality {
     pub stolen: f64,
 }
 
-/// [`Network`](super::Network) in real time. Its time begins with its first run.
+/// [`HostNetwork`](super::HostNetwork) in real time. Its time begins with its first run.
 pub(super) struct RealTimeNetwork<'l, H> {
     link: &'l mut RealTimeLink,
     engine: Engine,
-    hosts: Hosts<H>,
+    hosts: HostTable<H>,
     origin: Option<Instant>,
     processors: Option<ProcessorTime>,
     now: Instant,
@@ -147,7 +147,7 @@ pub(super) struct RealTimeNetwork<'l, H> {
     not_taken: u64,
 }
 
-impl<'l, H: Host> RealTimeNetwork<'l, H> {
+impl<'l, H: NetworkHost> RealTimeNetwork<'l, H> {
     pub(super) fn new(
         link: &'l mut RealTimeLink,
         model: &LinkModel<'static>,
@@ -158,7 +158,7 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         Self {
             link,
             engine: Engine::new(model, seed, channel),
-            hosts: Hosts::new(),
+            hosts: HostTable::new(),
             origin: None,
             processors: ProcessorTime::until_now(),
             now: Instant::ZERO,
@@ -289,7 +289,7 @@ fn read(tun: &Tun, octets: &mut [u8]) -> Result<Option<usize>, Error> {
     }
 }
 
-impl<H: Host> World<H> for RealTimeNetwork<'_, H> {
+impl<H: NetworkHost> HostWorld<H> for RealTimeNetwork<'_, H> {
     type Error = RealTimeError;
 
     fn add(&mut self, address: Address, host: H) -> Result<(), RealTimeError> {
@@ -330,11 +330,11 @@ impl<H: Host> World<H> for RealTimeNetwork<'_, H> {
         (0..self.hosts.len()).try_for_each(|number| self.serve(number))
     }
 
-    fn hosts(&self) -> &Hosts<H> {
+    fn hosts(&self) -> &HostTable<H> {
         &self.hosts
     }
 
-    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+    fn hosts_mut(&mut self) -> &mut HostTable<H> {
         &mut self.hosts
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::sample::{Lateness, Metric, Sample};
-use super::{Cell, Job};
+use super::{ExperimentCell, ExperimentJob};
 use crate::summary::Summary;
 
 /// Value of `schema` in every line.
@@ -16,13 +16,13 @@ const SCHEMA: &str = "thinair.lab.run/1";
 /// Completed run: a line of a file of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct RunRecord {
     schema: String,
     /// Index of the cell in its plan.
     cell: usize,
     /// Keys with several values, and their values in this cell.
     pub sweep: Vec<(String, Value)>,
-    /// [`Cell::settings`], in hexadecimal: numbers of JSON have 53 bits.
+    /// [`ExperimentCell::settings`], in hexadecimal: numbers of JSON have 53 bits.
     settings: String,
     /// Seed of everything random, with the number of the run.
     pub seed: u64,
@@ -35,11 +35,11 @@ pub struct Record {
     pub real_time: Option<Lateness>,
 }
 
-impl Record {
+impl RunRecord {
     pub(super) fn new(
-        job: &Job,
+        job: &ExperimentJob,
         seed: u64,
-        cell: &Cell,
+        cell: &ExperimentCell,
         sample: Sample,
         real_time: Option<Lateness>,
     ) -> Self {
@@ -75,7 +75,7 @@ impl Record {
     }
 }
 
-fn hex(cell: &Cell) -> String {
+fn hex(cell: &ExperimentCell) -> String {
     format!("{:016x}", cell.settings)
 }
 
@@ -83,13 +83,13 @@ fn hex(cell: &Cell) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Merge {
     /// Other settings under the same name.
-    #[error("is of another plan: its settings of {0} are not the same")]
+    #[error("belongs to another plan: its settings of {0} differ")]
     OtherPlan(String),
     /// Other keys.
-    #[error("is of another plan: it sweeps {0}")]
+    #[error("belongs to another plan: it sweeps {0}")]
     OtherKeys(String),
     /// Means of virtual and real time are not comparable.
-    #[error("is of virtual time, and others of real time, or the other way round; give another name")]
+    #[error("mixes virtual and real time with the other runs; use another file")]
     OtherTime,
     /// Other figures for an existing run.
     #[error(
@@ -134,7 +134,7 @@ impl Results {
     ///
     /// # Errors
     /// It does not belong to the others, and was not added.
-    pub fn add(&mut self, record: Record) -> Result<(), Merge> {
+    pub fn add(&mut self, record: RunRecord) -> Result<(), Merge> {
         if !self.is_empty() && self.real_time.is_some() != record.real_time.is_some() {
             return Err(Merge::OtherTime);
         }
@@ -181,13 +181,13 @@ impl Results {
     }
 
     /// True if it has this run.
-    pub fn has(&self, cell: &Cell, seed: u64, run: u32) -> bool {
+    pub fn has(&self, cell: &ExperimentCell, seed: u64, run: u32) -> bool {
         let found = self.by_settings.get(&hex(cell)).and_then(|at| self.cells.get(*at));
         found.is_some_and(|found| found.runs.contains_key(&(seed, run)))
     }
 
     /// True if all its cells are among `cells`.
-    pub fn are_of(&self, cells: &[Cell]) -> bool {
+    pub fn are_of(&self, cells: &[ExperimentCell]) -> bool {
         let known: std::collections::BTreeSet<_> = cells.iter().map(hex).collect();
         self.cells.iter().all(|cell| known.contains(&cell.settings))
     }

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::Outcome;
 #[cfg(target_os = "linux")]
 use crate::network::Punctuality;
+use crate::network::ScenarioOutcome;
 
 /// Measurements of one run. A figure without measurements, as no exchange was answered, is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Sample {
 
 impl Sample {
     /// Measurements of an outcome.
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn of(outcome: &ScenarioOutcome) -> Self {
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         let all = || outcome.clients.iter().flat_map(|client| &client.exchanges);
         let took = || all().filter_map(|exchange| exchange.took());

@@ -9,12 +9,12 @@ use toml::Value;
 /// Time: a text of a number and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
-pub(super) struct Span(pub(super) Duration);
+pub(super) struct PlanTime(pub(super) Duration);
 
 /// Maximum of a time: a thousand hours.
 const LONGEST: Duration = Duration::from_secs(3_600_000);
 
-impl TryFrom<Value> for Span {
+impl TryFrom<Value> for PlanTime {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {

@@ -10,14 +10,14 @@ use super::cubic::Cubic;
 
 /// Algorithm of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum CongestionAlgorithm {
     /// A segment per round trip; a loss halves the window. RFC 5681, section 3.1.
     Reno,
     /// Cubic in the time since the loss, which leaves 0.7 of the window. RFC 9438.
     Cubic,
 }
 
-impl Algorithm {
+impl CongestionAlgorithm {
     /// Name of the algorithm.
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl fmt::Display for UnknownAlgorithm {
 
 impl std::error::Error for UnknownAlgorithm {}
 
-impl FromStr for Algorithm {
+impl FromStr for CongestionAlgorithm {
     type Err = UnknownAlgorithm;
 
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
@@ -61,12 +61,12 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    pub(super) fn new(algorithm: Algorithm, initial: u32) -> Self {
+    pub(super) fn new(algorithm: CongestionAlgorithm, initial: u32) -> Self {
         Self {
             window: initial.max(1),
             threshold: u32::MAX,
             counted: 0,
-            cubic: matches!(algorithm, Algorithm::Cubic).then(Cubic::default),
+            cubic: matches!(algorithm, CongestionAlgorithm::Cubic).then(Cubic::default),
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn reno_doubles_then_adds_one_a_round_trip_and_halves() {
-        let mut reno = Congestion::new(Algorithm::Reno, 2);
+        let mut reno = Congestion::new(CongestionAlgorithm::Reno, 2);
         let now = Instant::ZERO;
         reno.on_acked(now, 2, None);
         reno.on_acked(now, 4, None);
@@ -151,7 +151,7 @@ mod tests {
     /// RFC 9438, section 4.2: after a loss at 100 segments the window is back there after K = cbrt(100 * 0.3 / 0.4) s.
     #[test]
     fn cubic_is_back_after_k_seconds() {
-        let mut cubic = Congestion::new(Algorithm::Cubic, 100);
+        let mut cubic = Congestion::new(CongestionAlgorithm::Cubic, 100);
         cubic.on_loss(100);
         assert_eq!(cubic.window(), 70);
         // A round trip of 1 s, in which the Reno-friendly window stays smaller.

@@ -9,19 +9,19 @@ use std::collections::VecDeque;
 
 use thinair_wire::time::Instant;
 
-use super::Config;
+use super::TcpConfig;
 use super::fast_open::Cookie;
 use super::inbox::Inbox;
-use super::outbox::{Acknowledgment, Outbox, Piece, Told};
-use super::segment::{Options, SackBlocks, Segment};
+use super::outbox::{Acknowledgment, Piece, SendEffect, SendSide};
+use super::segment::{SackBlocks, SegmentOptions, TcpSegment};
 
 /// Event for the application, or for a control of segment sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum TcpEvent {
     /// The handshake is complete: octets can be sent.
     Connected,
-    /// Octets can be [read](Connection::read).
+    /// Octets can be [read](TcpConnection::read).
     Readable,
     /// The other side sends no more data.
     PeerClosed,
@@ -35,7 +35,7 @@ pub enum Event {
         rtt: Option<Duration>,
     },
     /// A segment is considered lost.
-    Lost(Loss),
+    Lost(LossDetection),
     /// Both sides have closed, and their FINs are acknowledged.
     Finished,
     /// The other side has reset or rejected the connection.
@@ -46,7 +46,7 @@ pub enum Event {
 
 /// Detection of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum LossDetection {
     /// By acknowledgments of later segments.
     Fast,
     /// By the retransmission timer.
@@ -73,7 +73,7 @@ pub struct Status {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TcpState {
     Listen,
     SynSent,
     SynReceived,
@@ -84,12 +84,12 @@ enum State {
 
 /// Connection. **After every call, take segments with [`poll_transmit`](Self::poll_transmit) until there are no more.**
 #[derive(Clone, Debug)]
-pub struct Connection {
-    config: Config,
-    state: State,
+pub struct TcpConnection {
+    config: TcpConfig,
+    state: TcpState,
     isn: u32,
     peer_isn: u32,
-    outbox: Outbox,
+    outbox: SendSide,
     inbox: Inbox,
     /// The SYN, or SYN-ACK, was not sent yet.
     syn_due: bool,
@@ -108,28 +108,28 @@ pub struct Connection {
     /// This side has closed first.
     active: bool,
     peer_closed: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<TcpEvent>,
 }
 
-impl Connection {
+impl TcpConnection {
     /// Creates a client: its SYN is the next segment. With Fast Open, octets that are written before the first poll are
     /// sent in the SYN.
-    pub fn connect(config: Config, _now: Instant, isn: u32) -> Self {
-        Self { state: State::SynSent, syn_due: true, ..Self::new(config, isn) }
+    pub fn connect(config: TcpConfig, _now: Instant, isn: u32) -> Self {
+        Self { state: TcpState::SynSent, syn_due: true, ..Self::new(config, isn) }
     }
 
     /// Creates a server that waits for a SYN.
-    pub fn listen(config: Config, isn: u32) -> Self {
+    pub fn listen(config: TcpConfig, isn: u32) -> Self {
         Self::new(config, isn)
     }
 
-    fn new(config: Config, isn: u32) -> Self {
+    fn new(config: TcpConfig, isn: u32) -> Self {
         let shift = (u32::BITS - (config.receive_buffer.max(1) >> 16).leading_zeros()) as u8;
         Self {
-            state: State::Listen,
+            state: TcpState::Listen,
             isn,
             peer_isn: 0,
-            outbox: Outbox::new(&config),
+            outbox: SendSide::new(&config),
             inbox: Inbox::new(&config),
             syn_due: false,
             reset_due: false,
@@ -175,8 +175,8 @@ impl Connection {
 
     /// Ends the connection at once with a reset.
     pub fn abort(&mut self) {
-        self.reset_due = self.is_open() || self.state == State::SynReceived;
-        self.state = State::Closed;
+        self.reset_due = self.is_open() || self.state == TcpState::SynReceived;
+        self.state = TcpState::Closed;
     }
 
     /// Sets the size of later segments with their options, in octets; at most the MSS of the other side.
@@ -186,13 +186,13 @@ impl Connection {
     }
 
     /// Returns the next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<TcpEvent> {
         self.events.pop_front()
     }
 
     /// True if segments of data are accepted and sent.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, TcpState::Open)
     }
 
     /// True if the other side has closed, and all its data has arrived.
@@ -202,7 +202,7 @@ impl Connection {
 
     /// True if nothing is left to do. TIME-WAIT counts as closed.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed | State::TimeWait(_)) && !self.reset_due
+        matches!(self.state, TcpState::Closed | TcpState::TimeWait(_)) && !self.reset_due
     }
 
     /// Current measurements.
@@ -221,8 +221,8 @@ impl Connection {
     /// Latest time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Closed | State::Listen => None,
-            State::TimeWait(until) => Some(self.inbox.timer().map_or(until, |at| at.min(until))),
+            TcpState::Closed | TcpState::Listen => None,
+            TcpState::TimeWait(until) => Some(self.inbox.timer().map_or(until, |at| at.min(until))),
             _ => match (self.outbox.timer(), self.inbox.timer()) {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),
@@ -233,52 +233,52 @@ impl Connection {
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.state {
-            State::Closed | State::Listen => return,
-            State::TimeWait(until) if until <= now => self.state = State::Closed,
+            TcpState::Closed | TcpState::Listen => return,
+            TcpState::TimeWait(until) if until <= now => self.state = TcpState::Closed,
             _ => {}
         }
         self.inbox.on_timer(now);
         match self.outbox.on_timer(now) {
-            Some(told) => self.tell(&told),
+            Some(effect) => self.emit_events(&effect),
             None => {
-                self.state = State::Closed;
-                self.events.push_back(Event::TimedOut);
+                self.state = TcpState::Closed;
+                self.events.push_back(TcpEvent::TimedOut);
             }
         }
     }
 
-    fn tell(&mut self, told: &Told) {
-        if told.octets > 0 {
-            self.events.push_back(Event::Acked { octets: told.octets, rtt: told.rtt });
+    fn emit_events(&mut self, effect: &SendEffect) {
+        if effect.octets > 0 {
+            self.events.push_back(TcpEvent::Acked { octets: effect.octets, rtt: effect.rtt });
         }
-        if let Some(loss) = told.loss {
-            self.events.push_back(Event::Lost(loss));
+        if let Some(loss) = effect.loss {
+            self.events.push_back(TcpEvent::Lost(loss));
         }
     }
 
     /// Handles a segment of the other side.
-    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+    pub fn handle_segment(&mut self, now: Instant, segment: &TcpSegment) {
         match self.state {
-            State::Listen => self.on_listen(now, segment),
-            State::SynSent => self.on_syn_sent(now, segment),
-            State::SynReceived | State::Open | State::TimeWait(_) => self.on_open(now, segment),
+            TcpState::Listen => self.on_listen(now, segment),
+            TcpState::SynSent => self.on_syn_sent(now, segment),
+            TcpState::SynReceived | TcpState::Open | TcpState::TimeWait(_) => self.on_open(now, segment),
             // Without a reset, a peer that lost the last acknowledgment would wait forever. RFC 9293, section 3.10.7.1.
-            State::Closed => self.reset_due |= !segment.rst,
+            TcpState::Closed => self.reset_due |= !segment.rst,
         }
     }
 
-    fn on_open(&mut self, now: Instant, segment: &Segment) {
+    fn on_open(&mut self, now: Instant, segment: &TcpSegment) {
         let Some(start) = unwrap(segment.sequence_number, self.peer_isn, self.inbox.next()) else { return };
         let edge = self.inbox.next() + u64::from(self.inbox.window());
         if segment.rst {
             if start >= self.inbox.next() && start <= edge {
-                self.end(Event::Reset);
+                self.end(TcpEvent::Reset);
             }
             return;
         }
         if segment.syn {
             // The SYN-ACK was lost, or our ACK of it: both are sent again.
-            if self.state != State::SynReceived {
+            if self.state != TcpState::SynReceived {
                 self.inbox.acknowledge_at_once();
             }
             return;
@@ -314,66 +314,66 @@ impl Connection {
             alone: segment.payload.is_empty() && !segment.fin,
             echoed,
         };
-        let told = self.outbox.on_acknowledgment(now, &ack);
-        if self.state == State::SynReceived && self.outbox.acknowledged() > 0 {
-            self.state = State::Open;
-            self.events.push_back(Event::Connected);
+        let effect = self.outbox.on_acknowledgment(now, &ack);
+        if self.state == TcpState::SynReceived && self.outbox.acknowledged() > 0 {
+            self.state = TcpState::Open;
+            self.events.push_back(TcpEvent::Connected);
         }
-        self.tell(&told);
+        self.emit_events(&effect);
         self.take(now, start, segment);
         self.finish(now);
     }
 
-    fn take(&mut self, now: Instant, start: u64, segment: &Segment) {
+    fn take(&mut self, now: Instant, start: u64, segment: &TcpSegment) {
         if self.inbox.take(now, start, &segment.payload, segment.fin) {
             if self.inbox.readable() > 0 {
-                self.events.push_back(Event::Readable);
+                self.events.push_back(TcpEvent::Readable);
             }
             if self.inbox.is_finished() && !self.peer_closed {
                 self.peer_closed = true;
-                self.events.push_back(Event::PeerClosed);
+                self.events.push_back(TcpEvent::PeerClosed);
             }
         }
     }
 
     /// Handles the arrival of both FINs: the side that closed first enters TIME-WAIT.
     fn finish(&mut self, now: Instant) {
-        if self.state == State::Open && self.outbox.is_done() && self.inbox.is_finished() {
+        if self.state == TcpState::Open && self.outbox.is_done() && self.inbox.is_finished() {
             self.state =
-                if self.active { State::TimeWait(now + self.config.time_wait) } else { State::Closed };
-            self.events.push_back(Event::Finished);
+                if self.active { TcpState::TimeWait(now + self.config.time_wait) } else { TcpState::Closed };
+            self.events.push_back(TcpEvent::Finished);
         }
     }
 
-    fn end(&mut self, event: Event) {
-        self.state = State::Closed;
+    fn end(&mut self, event: TcpEvent) {
+        self.state = TcpState::Closed;
         self.events.push_back(event);
     }
 
     /// Returns the next segment to send.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<TcpSegment> {
         if self.reset_due {
             self.reset_due = false;
             let sequence_number = self.isn.wrapping_add(self.outbox.sent() as u32);
-            return Some(Segment {
+            return Some(TcpSegment {
                 rst: true,
                 sequence_number,
                 acknowledgment: self.number_expected(),
-                ..Segment::default()
+                ..TcpSegment::default()
             });
         }
         match self.state {
-            State::Listen | State::Closed => return None,
-            State::SynSent | State::SynReceived if self.syn_due => return Some(self.synchronize(now)),
+            TcpState::Listen | TcpState::Closed => return None,
+            TcpState::SynSent | TcpState::SynReceived if self.syn_due => return Some(self.synchronize(now)),
             _ => {}
         }
         let handshake = match self.state {
-            State::SynSent => true,
-            State::SynReceived => !self.fast,
+            TcpState::SynSent => true,
+            TcpState::SynReceived => !self.fast,
             _ => false,
         };
-        let mut options = if handshake { Options::default() } else { self.options(now) };
-        let len = Segment { options, ..Segment::default() }.header_len() - 20;
+        let mut options = if handshake { SegmentOptions::default() } else { self.options(now) };
+        let len = TcpSegment { options, ..TcpSegment::default() }.header_len() - 20;
         if let Some(piece) = self.outbox.poll(now, len, handshake) {
             if piece.start == 0 {
                 options = self.syn_options(now);
@@ -392,10 +392,10 @@ impl Connection {
         None
     }
 
-    fn options(&self, now: Instant) -> Options {
-        let mut options = Options {
+    fn options(&self, now: Instant) -> SegmentOptions {
+        let mut options = SegmentOptions {
             timestamps: self.timestamps.map(|recent| (milliseconds(now), recent)),
-            ..Options::default()
+            ..SegmentOptions::default()
         };
         if self.sack {
             let mut sack = SackBlocks::default();
@@ -410,10 +410,10 @@ impl Connection {
         (self.inbox.next() > 0).then(|| self.peer_isn.wrapping_add(self.inbox.next() as u32))
     }
 
-    fn segment(&mut self, piece: Piece, options: Options) -> Segment {
+    fn segment(&mut self, piece: Piece, options: SegmentOptions) -> TcpSegment {
         let syn = piece.start == 0;
         let shift = if syn { 0 } else { self.scales.1 };
-        let segment = Segment {
+        let segment = TcpSegment {
             sequence_number: self.isn.wrapping_add(piece.start as u32),
             acknowledgment: self.number_expected(),
             syn,

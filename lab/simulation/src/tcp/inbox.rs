@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use thinair_wire::time::Instant;
 
-use super::Config;
+use super::TcpConfig;
 
 /// Receive side of a connection. Numbers count from the SYN of the other side, which is 0.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             ready: VecDeque::new(),
             next: 0,

@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 use thinair_wire::time::Instant;
 
 use super::congestion::Congestion;
-use super::connection::Loss;
+use super::connection::LossDetection;
 use super::retransmission::Timeout;
 use super::scoreboard::{Scoreboard, THRESHOLD};
-use super::{Config, Nagle};
+use super::{Nagle, TcpConfig};
 
 /// Send side of a connection. Numbers count from the SYN, which is 0; the first octet is 1, and the FIN follows the
 /// last one.
 #[derive(Clone, Debug)]
-pub(super) struct Outbox {
+pub(super) struct SendSide {
     config: Rules,
     /// Octets from `kept` on.
     octets: VecDeque<u8>,
@@ -37,13 +37,13 @@ pub(super) struct Outbox {
     recover: u64,
     /// The next lost segment is sent regardless of the window.
     forced: bool,
-    timer: Option<(Instant, Timer)>,
+    timer: Option<(Instant, SendTimer)>,
     /// Probe of this flight.
     probe: Probe,
     pub(super) retransmissions: u64,
 }
 
-/// Often used fields of a [`Config`]: a simulation may hold many thousands.
+/// Often used fields of a [`TcpConfig`]: a simulation may hold many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     window: Option<u32>,
@@ -57,15 +57,15 @@ struct Rules {
 }
 
 impl Rules {
-    const fn of(config: &Config) -> Self {
-        let Config { window, send_buffer, sack, limited_transmit, tail_loss_probe, .. } = *config;
-        let Config { nagle, retries, syn_retries, .. } = *config;
+    const fn of(config: &TcpConfig) -> Self {
+        let TcpConfig { window, send_buffer, sack, limited_transmit, tail_loss_probe, .. } = *config;
+        let TcpConfig { nagle, retries, syn_retries, .. } = *config;
         Self { window, send_buffer, sack, limited_transmit, tail_loss_probe, nagle, retries, syn_retries }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timer {
+enum SendTimer {
     Retransmission,
     Probe,
     /// The window of the other side is closed. RFC 9293, section 3.8.6.1.
@@ -103,14 +103,14 @@ pub(super) struct Acknowledgment<'a> {
 
 /// Consequences of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SendEffect {
     pub(super) octets: u64,
     pub(super) rtt: Option<Duration>,
-    pub(super) loss: Option<Loss>,
+    pub(super) loss: Option<LossDetection>,
 }
 
-impl Outbox {
-    pub(super) fn new(config: &Config) -> Self {
+impl SendSide {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             config: Rules::of(config),
             octets: VecDeque::new(),
@@ -213,10 +213,10 @@ impl Outbox {
         }
     }
 
-    pub(super) fn on_acknowledgment(&mut self, now: Instant, ack: &Acknowledgment<'_>) -> Told {
-        let mut told = Told::default();
+    pub(super) fn on_acknowledgment(&mut self, now: Instant, ack: &Acknowledgment<'_>) -> SendEffect {
+        let mut effect = SendEffect::default();
         if ack.number > self.next {
-            return told;
+            return effect;
         }
         let edge = ack.number + ack.window;
         let opened = edge != self.edge;
@@ -231,16 +231,16 @@ impl Outbox {
             let gone = (ack.number - self.kept.min(ack.number)).min(self.octets.len() as u64);
             self.octets.drain(..gone as usize);
             self.kept += gone;
-            told.octets = gone;
-            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut told);
+            effect.octets = gone;
+            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut effect);
         } else if ack.number == self.acknowledged && !self.board.is_empty() {
             let duplicate = ack.alone && !opened && (self.board.sacked() == 0 || progress.sacked);
             self.duplicates += u32::from(duplicate);
             if progress.sacked {
-                told.rtt = progress.rtt;
+                effect.rtt = progress.rtt;
             }
         }
-        self.look_for_losses(&mut told);
+        self.look_for_losses(&mut effect);
         if advanced || self.timer.is_none() {
             self.set_timer(now);
         }
@@ -248,7 +248,7 @@ impl Outbox {
             self.timer = None;
             self.set_timer(now);
         }
-        told
+        effect
     }
 
     fn on_progress(
@@ -258,13 +258,13 @@ impl Outbox {
         segments: u32,
         rtt: Option<Duration>,
         before: u32,
-        told: &mut Told,
+        effect: &mut SendEffect,
     ) {
         match rtt {
             Some(rtt) => self.timeout.sample(rtt),
             None => self.timeout.progress(),
         }
-        told.rtt = rtt;
+        effect.rtt = rtt;
         self.probe = Probe::None;
         match self.recovery {
             Some(point) if ack.number < point => {
@@ -290,7 +290,7 @@ impl Outbox {
         }
     }
 
-    fn look_for_losses(&mut self, told: &mut Told) {
+    fn look_for_losses(&mut self, effect: &mut SendEffect) {
         let more = self.next < self.end();
         let lost = match self.board.sacked() {
             0 => self.recovery.is_none() && self.duplicates >= THRESHOLD,
@@ -305,7 +305,7 @@ impl Outbox {
             self.recovery = Some(self.next);
             self.recover = self.next;
             self.forced = true;
-            told.loss = Some(Loss::Fast);
+            effect.loss = Some(LossDetection::Fast);
         }
     }
 
@@ -400,7 +400,7 @@ impl Outbox {
     }
 
     fn set_timer_if_none(&mut self, now: Instant) {
-        if self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmission) {
+        if self.timer.is_none_or(|(_, timer)| timer != SendTimer::Retransmission) {
             self.timer = None;
             self.set_timer(now);
         }
@@ -412,15 +412,15 @@ impl Outbox {
             if !stuck {
                 self.timer = None;
             } else if self.timer.is_none() {
-                self.timer = Some((now + self.timeout.now(), Timer::Persist));
+                self.timer = Some((now + self.timeout.now(), SendTimer::Persist));
             }
             return;
         }
         let retransmission = now + self.timeout.now();
         self.timer = Some(match self.probe_after() {
             // A probe replaces a later timeout. RFC 8985, section 7.2.
-            Some(after) => ((now + after).min(retransmission), Timer::Probe),
-            None => (retransmission, Timer::Retransmission),
+            Some(after) => ((now + after).min(retransmission), SendTimer::Probe),
+            None => (retransmission, SendTimer::Retransmission),
         });
     }
 
@@ -440,20 +440,20 @@ impl Outbox {
     }
 
     /// Handles an expired timer. Returns `None` if the connection is given up.
-    pub(super) fn on_timer(&mut self, now: Instant) -> Option<Told> {
-        let mut told = Told::default();
-        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(told) };
+    pub(super) fn on_timer(&mut self, now: Instant) -> Option<SendEffect> {
+        let mut effect = SendEffect::default();
+        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(effect) };
         match timer {
-            Timer::Probe => {
+            SendTimer::Probe => {
                 self.probe = Probe::Due;
-                self.timer = Some((now + self.timeout.now(), Timer::Retransmission));
+                self.timer = Some((now + self.timeout.now(), SendTimer::Retransmission));
             }
-            Timer::Persist => {
+            SendTimer::Persist => {
                 self.timeout.back_off();
                 // One octet beyond the window, which is acknowledged or not.
                 self.edge = self.edge.max(self.next + 1);
             }
-            Timer::Retransmission => {
+            SendTimer::Retransmission => {
                 let times = self.board.transmissions_of_first();
                 let allowed =
                     if self.acknowledged == 0 { self.config.syn_retries } else { self.config.retries };
@@ -466,10 +466,10 @@ impl Outbox {
                 self.timeout.back_off();
                 (self.recovery, self.duplicates, self.probe) = (None, 0, Probe::Sent);
                 (self.recover, self.forced) = (self.next, true);
-                self.timer = Some((now + self.timeout.now(), Timer::Retransmission));
-                told.loss = Some(Loss::Timeout);
+                self.timer = Some((now + self.timeout.now(), SendTimer::Retransmission));
+                effect.loss = Some(LossDetection::Timeout);
             }
         }
-        Some(told)
+        Some(effect)
     }
 }

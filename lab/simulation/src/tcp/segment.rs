@@ -12,7 +12,7 @@ const FAST_OPEN: u8 = 34;
 
 /// Segment without ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Segment {
+pub struct TcpSegment {
     /// Sequence number of the SYN, or of the first octet.
     pub sequence_number: u32,
     /// Acknowledgment number, if there is one.
@@ -28,14 +28,14 @@ pub struct Segment {
     /// Window in the header, before scaling.
     pub window: u16,
     /// Options.
-    pub options: Options,
+    pub options: SegmentOptions,
     /// Octets of the application.
     pub payload: Vec<u8>,
 }
 
 /// Known options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SegmentOptions {
     /// Maximum Segment Size.
     pub mss: Option<u16>,
     /// Window Scale: a shift of 0 to 14.
@@ -84,7 +84,7 @@ pub enum SegmentError {
 impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => write!(f, "the TCP header is cut off, or its Data Offset is wrong"),
+            Self::Malformed => write!(f, "the TCP header is truncated, or its Data Offset is wrong"),
             Self::Checksum => write!(f, "the TCP checksum is wrong"),
         }
     }
@@ -92,7 +92,7 @@ impl fmt::Display for SegmentError {
 
 impl std::error::Error for SegmentError {}
 
-impl Segment {
+impl TcpSegment {
     /// Number of sequence numbers: octets, SYN and FIN.
     pub fn sequence_length(&self) -> u32 {
         self.payload.len() as u32 + u32::from(self.syn) + u32::from(self.fin)
@@ -146,14 +146,14 @@ impl Segment {
             rst: header.rst,
             psh: header.psh,
             window: header.window,
-            options: Options::read(&header),
+            options: SegmentOptions::read(&header),
             payload: octets.get(header.len()..).unwrap_or_default().to_vec(),
         };
         Ok((header.source_port, header.destination_port, segment))
     }
 }
 
-impl Options {
+impl SegmentOptions {
     /// Encodes the options in the order of Linux, with NOPs before fields that are aligned to 4 octets.
     fn write(&self) -> ([u8; 40], usize) {
         let mut out = Appended { octets: [kind::NOP; 40], len: 0 };
@@ -247,19 +247,19 @@ mod tests {
     /// SYN of a Linux client with Fast Open, and its length.
     #[test]
     fn a_syn_with_every_option_fits() {
-        let options = Options {
+        let options = SegmentOptions {
             mss: Some(1_460),
             window_scale: Some(7),
             sack_permitted: true,
             timestamps: Some((1, 0)),
             fast_open: Some(Cookie::new(&[7; 8])),
-            ..Options::default()
+            ..SegmentOptions::default()
         };
-        let segment = Segment { syn: true, options, payload: b"x".to_vec(), ..Segment::default() };
+        let segment = TcpSegment { syn: true, options, payload: b"x".to_vec(), ..TcpSegment::default() };
         assert_eq!(segment.header_len(), 52);
         let octets = segment.write(1, 2, Sum::default());
         assert_eq!(octets[20..40], *b"\x02\x04\x05\xb4\x04\x02\x08\x0a\0\0\0\x01\0\0\0\0\x01\x03\x03\x07");
-        assert_eq!(Segment::read(&octets, Sum::default()), Ok((1, 2, segment)));
+        assert_eq!(TcpSegment::read(&octets, Sum::default()), Ok((1, 2, segment)));
     }
 
     proptest! {
@@ -274,25 +274,25 @@ mod tests {
             payload in vec(any::<u8>(), 0..40),
         ) {
             let [syn, fin, rst, psh] = flags;
-            let mut options = Options { timestamps, ..Options::default() };
+            let mut options = SegmentOptions { timestamps, ..SegmentOptions::default() };
             match syn {
                 true => (options.mss, options.window_scale, options.sack_permitted) = (mss, scale, true),
                 false => blocks.iter().for_each(|(start, end)| options.sack.push(*start, *end)),
             }
-            let segment = Segment {
+            let segment = TcpSegment {
                 sequence_number: numbers.0, acknowledgment: numbers.1, window: numbers.2, syn, fin, rst, psh, options, payload,
             };
             let octets = segment.write(5_683, 40_000, Sum::default().word(6));
             prop_assert_eq!(octets.len(), segment.header_len() + segment.payload.len());
-            prop_assert_eq!(Segment::read(&octets, Sum::default().word(6)), Ok((5_683, 40_000, segment)));
+            prop_assert_eq!(TcpSegment::read(&octets, Sum::default().word(6)), Ok((5_683, 40_000, segment)));
             let mut damaged = octets;
             damaged[7] ^= 1;
-            prop_assert_eq!(Segment::read(&damaged, Sum::default().word(6)), Err(SegmentError::Checksum));
+            prop_assert_eq!(TcpSegment::read(&damaged, Sum::default().word(6)), Err(SegmentError::Checksum));
         }
 
         #[test]
         fn any_octets_are_read_or_refused(octets in vec(any::<u8>(), 0..80)) {
-            let _ = Segment::read(&octets, Sum::default());
+            let _ = TcpSegment::read(&octets, Sum::default());
         }
     }
 }

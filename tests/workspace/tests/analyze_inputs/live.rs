@@ -13,12 +13,12 @@ use super::common::world::in_a_world;
 use super::*;
 
 /// Two hosts with a cable between them; the command runs on the first.
-struct Hosts {
+struct CableHosts {
     one: Namespace,
     other: Namespace,
 }
 
-impl Hosts {
+impl CableHosts {
     fn new() -> Self {
         let (one, other) = (Namespace::create("one").unwrap(), Namespace::create("other").unwrap());
         Interface::veth((&one, "eth0"), (&other, "eth0")).unwrap();
@@ -62,12 +62,12 @@ impl Hosts {
 
 /// Output and exit status of the command, and the time of its end.
 fn ended(mut child: Child, mut stderr: BufReader<std::process::ChildStderr>) -> (Output, String) {
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
+    let mut report = String::new();
+    stderr.read_to_string(&mut report).unwrap();
     let mut stdout = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
     let status = child.wait().unwrap();
-    (Output { status, stdout, stderr: Vec::new() }, told)
+    (Output { status, stdout, stderr: Vec::new() }, report)
 }
 
 /// Packets of UDP in a document.
@@ -79,20 +79,23 @@ fn udp_packets(found: &Value) -> u64 {
 #[test]
 fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
     in_a_world("live::what_an_interface_carries_is_analyzed_until_it_is_interrupted", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let kept = folder().path("kept.pcap");
         let (mut child, stderr) = hosts.capture(&["--json", "--write", kept.to_str().unwrap()]);
         hosts.send(500);
         ask(&mut child, Ask::Interrupt);
-        let (output, told) = ended(child, stderr);
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let (output, report) = ended(child, stderr);
+        assert_eq!(output.status.code(), Some(0), "{report}");
         let found = json(&output);
         assert_eq!(udp_packets(&found), 500);
         assert_eq!(
             (&found["inputs"][0]["path"], &found["inputs"][0]["dropped"]),
             (&"eth0".into(), &0.into())
         );
-        assert!(told.contains(" captured in ") && told.contains(" 0 frames dropped by the kernel"), "{told}");
+        assert!(
+            report.contains(" captured in ") && report.contains(" 0 frames dropped by the kernel"),
+            "{report}"
+        );
         for scheme in found["totals"]["schemes"].as_array().unwrap() {
             assert_eq!(scheme["roundtrip_mismatches"], 0);
         }
@@ -106,20 +109,20 @@ fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
 #[test]
 fn a_capture_ends_after_its_time() {
     in_a_world("live::a_capture_ends_after_its_time", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let start = Instant::now();
         let (child, stderr) = hosts.capture(&["--for", "700ms", "--schemes", "rohc-v1"]);
         hosts.send(20);
-        let (output, told) = ended(child, stderr);
+        let (output, report) = ended(child, stderr);
         assert!(start.elapsed() >= Duration::from_millis(700));
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert_eq!(output.status.code(), Some(0), "{report}");
         assert!(stdout(&output).starts_with("eth0: "), "{}", stdout(&output));
 
         // A quiet interface, and one that is down.
         let silence = hosts.capture(&["--for", "100ms", "--schemes", "rohc-v1"]);
-        let (output, told) = ended(silence.0, silence.1);
+        let (output, report) = ended(silence.0, silence.1);
         if output.status.code() == Some(1) {
-            assert!(told.contains("eth0: no "), "{told}");
+            assert!(report.contains("eth0: no "), "{report}");
             assert_eq!(stdout(&output), "");
         }
         hosts.one.within(|| Interface::named("eth0").unwrap().down().unwrap()).unwrap();

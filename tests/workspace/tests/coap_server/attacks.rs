@@ -15,9 +15,9 @@ const FLOOD: usize = if cfg!(debug_assertions) { 200_000 } else { 1_000_000 };
 const SLACK: u64 = 3_072;
 
 /// Pseudorandom numbers.
-struct Random(u64);
+struct FloodRandom(u64);
 
-impl Random {
+impl FloodRandom {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -29,7 +29,7 @@ impl Random {
 /// Sends datagrams from several sockets, half of which begin as messages do.
 fn flood(served: &Served, count: usize, seed: u64) {
     let sockets: Vec<_> = (0..50).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    let mut random = Random(seed);
+    let mut random = FloodRandom(seed);
     let mut datagrams = vec![[0; 64]; 64];
     for round in 0..count / 64 {
         for datagram in &mut datagrams {

@@ -59,13 +59,13 @@ impl Served {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut text = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        text.read_line(&mut line).unwrap();
         let uri = line.trim().strip_prefix("serving ").and_then(|uris| uris.split(", ").next());
         let port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
         // Drains the output, so that the server never blocks.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        std::thread::spawn(move || std::io::copy(&mut text, &mut std::io::sink()));
         Self { child, folder, port: port.unwrap_or_else(|| panic!("it does not start: {line}")) }
     }
 
@@ -143,10 +143,10 @@ impl Served {
 
     /// Returns its counters after it was asked to end. A second signal might end it without output.
     pub(crate) fn ended(mut self) -> Value {
-        let mut said = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut text = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
         assert!(self.child.wait().unwrap().success());
-        serde_json::from_str(&said).unwrap()
+        serde_json::from_str(&text).unwrap()
     }
 }
 

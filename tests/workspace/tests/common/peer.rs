@@ -29,13 +29,13 @@ pub(crate) const BLOCKS: usize = 64;
 
 /// Program that answers each request on its standard input before it reads the next one, and ends with its input.
 /// Numbers have 32 bits unless noted, least significant octet first.
-pub(crate) struct Peer {
+pub(crate) struct PeerProgram {
     child: Child,
     requests: BufWriter<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Peer {
+impl PeerProgram {
     fn start(program: &OsStr, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -87,20 +87,20 @@ impl Peer {
 }
 
 /// Packets with the time since the start of the capture, and its name.
-pub(crate) struct Stream {
+pub(crate) struct CaptureStream {
     pub(crate) name: String,
     pub(crate) packets: Vec<(Instant, Vec<u8>)>,
 }
 
 /// One stream through one channel.
-pub(crate) struct Run<'r> {
+pub(crate) struct StreamRun<'r> {
     pub(crate) program: &'r OsStr,
     pub(crate) mode: &'r str,
     pub(crate) cids: (&'r str, CidSpace, u16),
-    pub(crate) stream: &'r Stream,
+    pub(crate) stream: &'r CaptureStream,
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     pub(crate) fn channel(&self) -> Channel {
         let (_, space, max_cid) = self.cids;
         let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
@@ -108,14 +108,14 @@ impl Run<'_> {
     }
 
     /// Starts the program: kind of CIDs and highest CID come before its other `arguments`.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Peer {
+    pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
-        Peer::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
+        PeerProgram::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
     }
 }
 
 /// Available captures, by folder.
-pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
+pub(crate) fn groups() -> Vec<(String, Vec<CaptureStream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
     match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
         Some(shared) => {
@@ -125,7 +125,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
         }
         None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
     }
-    let mut groups = BTreeMap::<String, Vec<Stream>>::new();
+    let mut groups = BTreeMap::<String, Vec<CaptureStream>>::new();
     for (name, folder) in folders {
         let (pcap, pcapng) = (files(&folder, ".pcap"), files(&folder, ".pcapng"));
         for path in pcap.into_iter().chain(pcapng) {
@@ -138,7 +138,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
             let packets = packets(&path);
             if !packets.is_empty() {
                 let group = [&[name.as_str()], &parts[..parts.len().min(3) - 1]].concat().join("/");
-                groups.entry(group).or_default().push(Stream { name: file, packets });
+                groups.entry(group).or_default().push(CaptureStream { name: file, packets });
             }
         }
     }

@@ -60,11 +60,11 @@ pub(crate) fn fields_of(
     let complaints = String::from_utf8_lossy(&done.stderr);
     assert!(!complaints.contains("Lua"), "{complaints}");
     let lines = String::from_utf8(done.stdout).unwrap();
-    let told = lines.lines().map(|line| {
+    let report = lines.lines().map(|line| {
         assert!(!line.contains("Lua Error"), "{line}");
         line.split('|').map(str::to_owned).collect()
     });
-    told.collect()
+    report.collect()
 }
 
 /// Values of a field of a packet, in sequence.
@@ -107,9 +107,9 @@ pub(crate) fn ok(output: Output) -> Output {
 }
 
 /// Folder of the test in the target folder.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct OutputFolder(PathBuf);
 
-impl Folder {
+impl OutputFolder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
         fs::create_dir_all(&folder).unwrap();

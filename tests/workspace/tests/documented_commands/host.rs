@@ -20,14 +20,14 @@ pub(crate) fn soon(mut is_true: impl FnMut() -> bool) -> bool {
     false
 }
 
-pub(crate) struct Host {
+pub(crate) struct CommandHost {
     shell: Child,
     /// Working folder of the commands, shared by all hosts of a section.
     folder: PathBuf,
     path: String,
 }
 
-impl Host {
+impl CommandHost {
     /// Creates a host with its files below `base`; `line`: its serial line.
     pub(crate) fn new(base: &Path, name: &str, folder: &Path, line: Option<&Path>) -> Self {
         let script = super::common::root().join("tests/workspace/tests/documented_commands/host.sh");
@@ -75,7 +75,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for CommandHost {
     fn drop(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();

@@ -1,9 +1,9 @@
-//! Commands, configurations and outputs of a page in Markdown, with the markers for tests that stand before their blocks.
+//! Commands, configurations and outputs of a Markdown page, with the markers for tests before their blocks.
 //!
 //! Blocks of commands are fenced as `console`, or indented by four spaces; configurations of tunnels are fenced as `toml`,
 //! outputs as `text` or `json`. A block without a language is a drawing. In a command, ` # ` begins a comment; one that begins
-//! with `prints ` quotes a part of the output. In outputs, a number behind `~` may be another one. Markers are HTML comments,
-//! which stand on lines of their own before a block:
+//! with `prints ` quotes a part of the output. In outputs, a number after `~` may vary. Markers are HTML comments
+//! on separate lines before a block:
 //!
 //! - `<!-- not run in tests: REASON -->` excludes the commands of the block, the configuration, or the output,
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
@@ -15,7 +15,7 @@
 
 /// A command that a page shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Command {
+pub(crate) struct PageCommand {
     /// Line of the page, from 1.
     pub(crate) line: usize,
     /// Text without its comment.
@@ -30,18 +30,18 @@ pub(crate) struct Command {
 
 /// A block of a page.
 #[derive(Debug)]
-pub(crate) enum Block {
-    Commands(Vec<Command>),
-    /// A configuration: line of the page, and text.
+pub(crate) enum PageBlock {
+    Commands(Vec<PageCommand>),
+    /// Configuration: line of the page, and text.
     Toml(usize, String),
 }
 
 /// Blocks below one heading, which belong together.
 #[derive(Debug)]
-pub(crate) struct Section {
+pub(crate) struct PageSection {
     pub(crate) page: String,
     pub(crate) heading: String,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<PageBlock>,
 }
 
 /// A marker that has not found its command yet.
@@ -61,11 +61,14 @@ enum Action {
     Output,
 }
 
-/// Sections of a page that have commands or configurations; `Err` names the line of a marker or block that is wrong.
-pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<Section>, String> {
+/// Sections of a page that have commands or configurations; `Err` names the line of an invalid marker or block.
+pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let section_of =
-        |heading: &str| Section { page: page.to_owned(), heading: heading.to_owned(), blocks: Vec::new() };
+    let section_of = |heading: &str| PageSection {
+        page: page.to_owned(),
+        heading: heading.to_owned(),
+        blocks: Vec::new(),
+    };
     let mut sections = vec![section_of("")];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
@@ -82,9 +85,9 @@ pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<Section>, String> {
             match kind {
                 "console" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
                 "toml" if is_excluded(&markers) => markers.clear(),
-                "toml" => section.blocks.push(Block::Toml(number, inside.join("\n") + "\n")),
+                "toml" => section.blocks.push(PageBlock::Toml(number, inside.join("\n") + "\n")),
                 "text" | "json" => output(page, number, inside, section, &mut markers)?,
-                // A drawing; and a doc test of its own.
+                // A drawing; a separate doc test.
                 "" | "rust" => {}
                 _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
                 _ => return Err(wrong("a block is console, toml, text, json, rust, or a drawing")),
@@ -168,9 +171,14 @@ fn marker(line: usize, text: &str) -> Option<Marker> {
     behind.is_empty().then_some(Marker { line, command: Some(command), action: Action::Output })
 }
 
-/// The commands of a block that begins in a line.
-fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>) -> Result<Block, String> {
-    let mut found: Vec<Command> = Vec::new();
+/// Commands of a block that begins at a line.
+fn commands(
+    page: &str,
+    first: usize,
+    lines: &[&str],
+    markers: &mut Vec<Marker>,
+) -> Result<PageBlock, String> {
+    let mut found: Vec<PageCommand> = Vec::new();
     let mut begun = String::new();
     for (line, number) in lines.iter().zip(first..) {
         begun += line;
@@ -186,7 +194,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         if !shown.is_empty() {
             let prints = comment.strip_prefix("prints ").map(str::to_owned).into_iter().collect();
             let (shown, run) = (shown.to_owned(), Ok(shown.to_owned()));
-            found.push(Command { line: number, shown, run, reason: None, prints });
+            found.push(PageCommand { line: number, shown, run, reason: None, prints });
         }
         begun.clear();
     }
@@ -195,7 +203,8 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
     }
     markers.retain(|marker| {
         let mut used = false;
-        let is_meant = |command: &&mut Command| marker.command.as_ref().is_none_or(|m| *m == command.shown);
+        let is_meant =
+            |command: &&mut PageCommand| marker.command.as_ref().is_none_or(|m| *m == command.shown);
         for command in found.iter_mut().filter(is_meant) {
             let (run, reason) = match &marker.action {
                 Action::Exclude(reason) => (Err(()), reason),
@@ -206,7 +215,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         }
         !used
     });
-    Ok(Block::Commands(found))
+    Ok(PageBlock::Commands(found))
 }
 
 /// Takes a block for the output of a command that stands before it in the section.
@@ -214,7 +223,7 @@ fn output(
     page: &str,
     line: usize,
     lines: &[&str],
-    section: &mut Section,
+    section: &mut PageSection,
     markers: &mut Vec<Marker>,
 ) -> Result<(), String> {
     if is_excluded(markers) {
@@ -225,8 +234,8 @@ fn output(
         return Err(format!("{page}:{line}: an output needs a marker `printed by` before it"));
     };
     let commands = section.blocks.iter_mut().rev().filter_map(|block| match block {
-        Block::Commands(commands) => Some(commands),
-        Block::Toml(..) => None,
+        PageBlock::Commands(commands) => Some(commands),
+        PageBlock::Toml(..) => None,
     });
     let found = commands.flatten().find(|found| found.shown == command);
     let found =

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use thinair_os::Namespace;
 
-use super::Figure;
-use super::place::{HOST, Place};
+use super::OfficeFigure;
+use super::place::{HOST, OfficePlace};
 
 const EVERY: Duration = Duration::from_millis(20);
 
@@ -30,7 +30,7 @@ fn packet(direction: u8, number: u16) -> [u8; 32] {
 
 /// Packets received by one end.
 #[derive(Default)]
-struct Heard {
+struct ReceivedCall {
     numbers: BTreeSet<u16>,
     /// Altered packets.
     differ: usize,
@@ -45,9 +45,9 @@ fn send(socket: &UdpSocket, to: SocketAddr, direction: u8, packets: u16) {
 }
 
 /// Receives packets until `until`; `from` gets the address of the first one.
-fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<SocketAddr>) -> Heard {
+fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<SocketAddr>) -> ReceivedCall {
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let (mut heard, mut buffer) = (Heard::default(), [0; 2_048]);
+    let (mut heard, mut buffer) = (ReceivedCall::default(), [0; 2_048]);
     while Instant::now() < until {
         let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
         from.get_or_init(|| source);
@@ -61,7 +61,7 @@ fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<Socke
     heard
 }
 
-pub(crate) fn run(place: &Place, packets: u16) -> Vec<Figure> {
+pub(crate) fn run(place: &OfficePlace, packets: u16) -> Vec<OfficeFigure> {
     let bound = |netns: &str, address: SocketAddr| {
         Namespace::open(netns).unwrap().within(|| UdpSocket::bind(address).unwrap()).unwrap()
     };
@@ -77,7 +77,7 @@ pub(crate) fn run(place: &Place, packets: u16) -> Vec<Figure> {
         send(&internet, *caller.wait(), 1, packets);
         [at_host, at_field].map(|heard| heard.join().unwrap())
     });
-    let both = |of: &dyn Fn(&Heard) -> usize| vec![of(&up) as f64, of(&down) as f64];
+    let both = |of: &dyn Fn(&ReceivedCall) -> usize| vec![of(&up) as f64, of(&down) as f64];
     let sent = usize::from(packets);
     vec![
         ("packets that arrive", both(&|heard| heard.numbers.len())),

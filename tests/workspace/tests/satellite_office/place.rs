@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Figure;
-use super::services::Service;
+use super::OfficeFigure;
+use super::services::OfficeService;
 use super::site::{folder, run, sh, thinair, within};
 
 /// Host of the Internet, which only the gateway reaches.
@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_millis(1_000);
 
 /// Path of packets from the field site to the gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Way {
+pub(crate) enum OfficePath {
     /// Routed over the link.
     Plain,
     Tunnel,
@@ -33,7 +33,7 @@ pub(crate) enum Way {
     OpenVpn,
 }
 
-impl Way {
+impl OfficePath {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -65,11 +65,11 @@ pub(crate) fn has(program: &str) -> bool {
 }
 
 /// Creates the files that all sites share: keys, certificates and the web page.
-pub(crate) fn prepare(services: &[Service]) {
+pub(crate) fn prepare(services: &[OfficeService]) {
     let folder = folder();
     let folder = folder.to_str().unwrap();
     sh(&format!("{} tunnel keygen {folder}/sat.key", thinair()));
-    if services.contains(&Service::Login) {
+    if services.contains(&OfficeService::Login) {
         // sshd rejects accounts whose password begins with `!`.
         sh(&format!(
             "ssh-keygen -q -t ed25519 -N '' -f {folder}/host; ssh-keygen -q -t ed25519 -N '' -f {folder}/user
@@ -100,7 +100,7 @@ pub(crate) fn prepare(services: &[Service]) {
 }
 
 /// Three namespaces with the link, a path through it, and the services.
-pub(crate) struct Place {
+pub(crate) struct OfficePlace {
     pub(crate) field: String,
     pub(crate) internet: String,
     gateway: String,
@@ -109,8 +109,8 @@ pub(crate) struct Place {
     processes: Vec<Process>,
 }
 
-impl Place {
-    pub(crate) fn new(number: usize, way: Way, seed: u64, services: &[Service]) -> Self {
+impl OfficePlace {
+    pub(crate) fn new(number: usize, way: OfficePath, seed: u64, services: &[OfficeService]) -> Self {
         let [field, gateway, internet] =
             ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
         sh(&format!(
@@ -147,18 +147,18 @@ impl Place {
         let folder = folder();
         let folder = folder.to_str().unwrap();
         match way {
-            Way::Plain => {
+            OfficePath::Plain => {
                 sh(&format!("ip -n {field} route add default via 10.9.0.2"));
             }
-            Way::Tunnel | Way::TunnelWithoutTcp => {
-                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap " };
+            OfficePath::Tunnel | OfficePath::TunnelWithoutTcp => {
+                let profiles = if way == OfficePath::Tunnel { "" } else { "--profiles v1,coap " };
                 let common = format!("--key {folder}/sat.key {profiles}--tun air{number}");
                 let run = format!("{} tunnel run", thinair());
                 start(&gateway, &format!("{run} udp://:7000 {common}g --address 10.7.0.1/30"));
                 let to = format!("udp://10.9.0.2:7000 {common}f --address 10.7.0.2/30 --route 0.0.0.0/0");
                 start(&field, &format!("{run} {to}"));
             }
-            Way::OpenVpn => {
+            OfficePath::OpenVpn => {
                 for (netns, end, peer, tls, more) in [
                     (
                         &gateway,
@@ -199,12 +199,12 @@ impl Place {
     }
 
     /// Runs a service. Returns the figures of the link, then its own.
-    pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
+    pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<OfficeFigure>) -> Vec<OfficeFigure> {
         let before = self.quiet();
         let figures = service();
         let after = self.quiet();
         let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
-        let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];
+        let both = |of: fn(&InterfaceCounters) -> f64| vec![of(&up), of(&down)];
         let mut all = vec![
             ("octets, up / down", both(|counters| counters.sent_octets)),
             ("datagrams, up / down", both(|counters| counters.sent)),
@@ -215,7 +215,7 @@ impl Place {
     }
 
     /// Counters of both ends once no packet is in flight, or after 10 s.
-    fn quiet(&self) -> [Counters; 2] {
+    fn quiet(&self) -> [InterfaceCounters; 2] {
         let mut seen = self.counters();
         for _ in 0..10 {
             std::thread::sleep(QUIET);
@@ -228,13 +228,13 @@ impl Place {
         seen
     }
 
-    fn counters(&self) -> [Counters; 2] {
+    fn counters(&self) -> [InterfaceCounters; 2] {
         [(&self.field, &self.link[0]), (&self.gateway, &self.link[1])].map(|(netns, interface)| {
             let json = sh(&format!("ip -n {netns} -s -j link show dev {interface}"));
             let json: Value = serde_json::from_str(&json).unwrap();
             let of = |way: &str, what: &str| json[0]["stats64"][way][what].as_f64().unwrap();
             // Packets sent by the host's interface, before losses of the link.
-            Counters {
+            InterfaceCounters {
                 sent: of("tx", "packets"),
                 sent_octets: of("tx", "bytes"),
                 received: of("rx", "packets"),
@@ -245,13 +245,13 @@ impl Place {
 
 /// Packets of the link's interface at one end.
 #[derive(PartialEq)]
-struct Counters {
+struct InterfaceCounters {
     sent: f64,
     sent_octets: f64,
     received: f64,
 }
 
-impl Counters {
+impl InterfaceCounters {
     fn since(&self, before: &Self) -> Self {
         Self {
             sent: self.sent - before.sent,

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use thinair_os::serial::Pty;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, Sites, folder, run, thinair, within};
+use super::site::{SiteDaemon, Sites, folder, run, thinair, within};
 
 #[test]
 fn an_unplugged_line_is_found_again() {
@@ -16,7 +16,7 @@ fn an_unplugged_line_is_found_again() {
         let mut pty = Pty::open().unwrap();
         symlink(pty.path(), &name).unwrap();
         let url = format!("serial://{}?speed=115200", name.display());
-        let daemon = Daemon::start(&sites.field, &format!("{url} --key {} --tun line0", sites.key));
+        let daemon = SiteDaemon::start(&sites.field, &format!("{url} --key {} --tun line0", sites.key));
         for count in 1..=2 {
             drop(pty);
             assert!(

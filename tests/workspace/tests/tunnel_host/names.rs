@@ -43,7 +43,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
                  10.9.{number}.2/32 --address 10.9.0.{number}/32 --route 10.9.0.1/32",
                 7_000 + u16::from(number)
             );
-            super::site::Daemon::start(&sites.field, &arguments)
+            super::site::SiteDaemon::start(&sites.field, &arguments)
         };
         let north = start("north", 2);
         let ping = |from: u8| {

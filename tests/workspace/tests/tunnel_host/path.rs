@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, Sites, run, sh, thinair, within};
+use super::site::{SiteDaemon, Sites, run, sh, thinair, within};
 
 /// A ping of 1,400 octets, which exceeds a datagram of 1,300.
 const LONG: &str = "ping -c 1 -W 1 -s 1372 10.9.0.1";
@@ -17,7 +17,7 @@ fn narrow(sites: &Sites, octets: u32) {
     ));
 }
 
-fn status(sites: &Sites, field: &Daemon) -> serde_json::Value {
+fn status(sites: &Sites, field: &SiteDaemon) -> serde_json::Value {
     let line = format!("ip netns exec {} {} tunnel status --name air0 --json", sites.field, thinair());
     serde_json::from_slice(&run(&line).stdout).unwrap_or_else(|_| panic!("{}", field.log()))
 }

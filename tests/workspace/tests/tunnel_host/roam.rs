@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, INSIDE, INTERNET, Sites, run, sh, within};
+use super::site::{INSIDE, INTERNET, SiteDaemon, Sites, run, sh, within};
 
 #[test]
 fn either_end_roams_with_a_default_route() {
@@ -54,7 +54,7 @@ fn the_name_of_a_peer_is_looked_up_again() {
         known_as("198.51.100.7");
         let gateway = sites.start_gateway(0);
         let arguments = sites.field_arguments(0, "").replace("198.51.100.7", "gateway.example");
-        let field = Daemon::start(&sites.field, &arguments);
+        let field = SiteDaemon::start(&sites.field, &arguments);
         assert!(sites.reaches(INSIDE[0][0]), "{}", field.log());
         // The gateway restarts at another address, without state of its peers.
         assert_ne!(gateway.end("KILL"), Some(0));

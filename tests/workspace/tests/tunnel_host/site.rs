@@ -120,20 +120,20 @@ impl Sites {
     }
 
     /// Starts the gateway's end, over this version of IP.
-    pub(crate) fn start_gateway(&self, version: usize) -> Daemon {
+    pub(crate) fn start_gateway(&self, version: usize) -> SiteDaemon {
         self.start_gateway_with(version, "")
     }
 
     /// Starts the gateway's end, with further arguments.
-    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> Daemon {
+    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> SiteDaemon {
         let url = ["udp://:7000", "udp://[::]:7000"][version];
         let name = format!("--tun gate{}", self.number);
-        Daemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
+        SiteDaemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
     }
 
     /// Starts the field site's end, with further arguments.
-    pub(crate) fn start_field(&self, version: usize, more: &str) -> Daemon {
-        Daemon::start(&self.field, &self.field_arguments(version, more))
+    pub(crate) fn start_field(&self, version: usize, more: &str) -> SiteDaemon {
+        SiteDaemon::start(&self.field, &self.field_arguments(version, more))
     }
 
     pub(crate) fn field_arguments(&self, version: usize, more: &str) -> String {
@@ -168,13 +168,13 @@ pub(crate) fn run(line: &str) -> Output {
 }
 
 /// Daemon, ended on drop.
-pub(crate) struct Daemon {
+pub(crate) struct SiteDaemon {
     timeout: Child,
     pub(crate) pid: u32,
     log: PathBuf,
 }
 
-impl Daemon {
+impl SiteDaemon {
     /// Starts a daemon, and waits until it is open.
     pub(crate) fn start(netns: &str, arguments: &str) -> Self {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -234,7 +234,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for SiteDaemon {
     fn drop(&mut self) {
         if self.timeout.try_wait().unwrap().is_none() {
             let _ = run(&format!("kill -KILL {}", self.pid));

@@ -99,9 +99,9 @@ impl Drop for SetOnDrop<'_> {
 
 /// Folder, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct BenchFolder(PathBuf);
 
-impl Folder {
+impl BenchFolder {
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("thinair-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -114,7 +114,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for BenchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -122,16 +122,16 @@ impl Drop for Folder {
 
 /// Daemon, ended on drop.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct TunnelDaemon {
     timeout: Child,
     pub(crate) pid: u32,
     status: String,
     log: String,
 }
 
-impl End {
+impl TunnelDaemon {
     /// Starts a daemon whose socket is in `outside`, and waits until it is open.
-    pub(crate) fn start(outside: &Namespace, folder: &Folder, name: &str, arguments: &[String]) -> Self {
+    pub(crate) fn start(outside: &Namespace, folder: &BenchFolder, name: &str, arguments: &[String]) -> Self {
         let (status, log) = (folder.path(&format!("{name}.sock")), folder.path(&format!("{name}.log")));
         let mut command = Command::new("timeout");
         command.args(["--signal", "KILL", LIMIT, thinair().unwrap(), "tunnel", "run"]).args(arguments);
@@ -144,8 +144,8 @@ impl End {
         let mut timeout = outside.spawn(&mut command).unwrap();
         let pid = only_child(&mut timeout);
         let mut end = Self { timeout, pid, status, log };
-        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.is_gone());
-        assert!(open && !end.is_gone(), "{name} {arguments:?}\n{}", end.log());
+        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.check_gone());
+        assert!(open && !end.check_gone(), "{name} {arguments:?}\n{}", end.log());
         end
     }
 
@@ -154,12 +154,12 @@ impl End {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn is_gone(&mut self) -> bool {
+    fn check_gone(&mut self) -> bool {
         self.timeout.try_wait().unwrap().is_some()
     }
 
-    pub(crate) fn is_alive(&mut self) -> bool {
-        !self.is_gone()
+    pub(crate) fn check_alive(&mut self) -> bool {
+        !self.check_gone()
     }
 
     /// Sends a signal to the daemon.
@@ -170,13 +170,13 @@ impl End {
     /// Ends the daemon by a signal. Returns its exit status.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         self.signal(signal);
-        assert!(wait_for(10, || self.is_gone()), "{signal} does not end it\n{}", self.log());
+        assert!(wait_for(10, || self.check_gone()), "{signal} does not end it\n{}", self.log());
         self.timeout.wait().unwrap().code()
     }
 
     /// Status of the daemon, repeatedly requested, as a busy machine may respond late.
     pub(crate) fn status(&self) -> Value {
-        let mut told = None;
+        let mut reported = None;
         for _ in 0..5 {
             let mut ask = Command::new("timeout");
             ask.args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"]);
@@ -184,9 +184,9 @@ impl End {
             if output.status.success() {
                 return serde_json::from_slice(&output.stdout).unwrap();
             }
-            told = Some(output.stderr);
+            reported = Some(output.stderr);
         }
-        panic!("{}\n{}", String::from_utf8_lossy(&told.unwrap()), self.log());
+        panic!("{}\n{}", String::from_utf8_lossy(&reported.unwrap()), self.log());
     }
 
     /// Number of drops for a reason.
@@ -207,9 +207,9 @@ impl End {
     }
 }
 
-impl Drop for End {
+impl Drop for TunnelDaemon {
     fn drop(&mut self) {
-        if !self.is_gone() {
+        if !self.check_gone() {
             self.signal("-KILL");
             let _ = self.timeout.wait();
         }
@@ -223,7 +223,7 @@ impl Drop for End {
 
 /// Protection of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Security {
+pub(crate) enum DatagramSecurity {
     Sealed,
     Open,
     Insecure,
@@ -231,23 +231,23 @@ pub(crate) enum Security {
 
 /// Carrier, as arguments of a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct CarrierKind {
     pub(crate) name: &'static str,
     pub(crate) scheme: &'static str,
     /// Address of both ends.
     pub(crate) host: IpAddr,
     /// Options after the `?` of each end.
     pub(crate) options: [&'static str; 2],
-    pub(crate) security: Security,
+    pub(crate) security: DatagramSecurity,
 }
 
-impl Kind {
+impl CarrierKind {
     pub(crate) const UDP: Self = Self {
         name: "udp",
         scheme: "udp",
         host: IpAddr::V4(Ipv4Addr::LOCALHOST),
         options: ["", ""],
-        security: Security::Sealed,
+        security: DatagramSecurity::Sealed,
     };
 
     pub(crate) fn is_line(&self) -> bool {
@@ -275,19 +275,19 @@ const RELAY_PORTS: [u16; 2] = [7011, 7012];
 
 /// Two ends of a tunnel and their surroundings.
 #[derive(Debug)]
-pub(crate) struct Bench {
-    pub(crate) ends: [Option<End>; 2],
+pub(crate) struct TunnelBench {
+    pub(crate) ends: [Option<TunnelDaemon>; 2],
     arguments: [Vec<String>; 2],
     pub(crate) inside: [Namespace; 2],
     pub(crate) outside: Namespace,
     relay: Option<Relay>,
-    pub(crate) folder: Folder,
+    pub(crate) folder: BenchFolder,
 }
 
-impl Bench {
+impl TunnelBench {
     /// Creates two ends that do not run yet, with these arguments in addition to the required ones.
-    pub(crate) fn new(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
-        let folder = Folder::new(name);
+    pub(crate) fn new(name: &str, kind: CarrierKind, between: Between, more: &[&str]) -> Self {
+        let folder = BenchFolder::new(name);
         // The command takes names.
         let namespace = |side: &str| {
             let namespace =
@@ -297,9 +297,9 @@ impl Bench {
         };
         let (inside, outside) = (["a", "b"].map(namespace), namespace("out"));
         let mut security = match kind.security {
-            Security::Open => vec!["--open".to_owned()],
-            Security::Insecure => vec!["--insecure".to_owned()],
-            Security::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
+            DatagramSecurity::Open => vec!["--open".to_owned()],
+            DatagramSecurity::Insecure => vec!["--insecure".to_owned()],
+            DatagramSecurity::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
         };
         security.extend(more.iter().map(|&argument| argument.to_owned()));
         let (relay, urls) = if kind.is_line() {
@@ -334,18 +334,18 @@ impl Bench {
     }
 
     /// Creates two ends, starts both, and waits until they are connected.
-    pub(crate) fn started(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
+    pub(crate) fn started(name: &str, kind: CarrierKind, between: Between, more: &[&str]) -> Self {
         let mut bench = Self::new(name, kind, between, more);
         bench.start(0);
         bench.start(1);
-        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.told());
+        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.reported());
         bench
     }
 
     /// Starts an end.
     pub(crate) fn start(&mut self, side: usize) {
         let name = ["a", "b"][side];
-        self.ends[side] = Some(End::start(&self.outside, &self.folder, name, &self.arguments[side]));
+        self.ends[side] = Some(TunnelDaemon::start(&self.outside, &self.folder, name, &self.arguments[side]));
     }
 
     /// Replaces an argument for the next start of an end.
@@ -365,7 +365,7 @@ impl Bench {
         self.arguments[side].extend(arguments.iter().map(|&argument| argument.to_owned()));
     }
 
-    pub(crate) fn end(&self, side: usize) -> &End {
+    pub(crate) fn end(&self, side: usize) -> &TunnelDaemon {
         self.ends[side].as_ref().unwrap()
     }
 
@@ -385,8 +385,8 @@ impl Bench {
     }
 
     /// Counters of both ends, as text.
-    pub(crate) fn told(&self) -> String {
-        let told = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
+    pub(crate) fn reported(&self) -> String {
+        let reported = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
             let table = inside.within(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
             let interface = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{TUN}:")));
             let refused = interface.and_then(|numbers| numbers.split_whitespace().nth(11)).map(str::to_owned);
@@ -403,7 +403,7 @@ impl Bench {
             let refused = refused.unwrap_or_default();
             format!("interface {refused}, drops {drops:?}, failures {failures:?}, {}", status["totals"])
         });
-        told.collect::<Vec<_>>().join("\n")
+        reported.collect::<Vec<_>>().join("\n")
     }
 
     /// True if the interface of an end exists.
@@ -413,7 +413,7 @@ impl Bench {
 }
 
 /// Creates a key file.
-pub(crate) fn key(folder: &Folder, name: &str) -> String {
+pub(crate) fn key(folder: &BenchFolder, name: &str) -> String {
     let path = folder.path(name);
     let made = Command::new(thinair().unwrap()).args(["tunnel", "keygen", &path]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

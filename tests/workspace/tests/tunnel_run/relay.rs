@@ -15,9 +15,9 @@ const KEPT: usize = 512;
 
 /// Random numbers from a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct RelayRandom(pub(crate) u64);
 
-impl Random {
+impl RelayRandom {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -71,7 +71,7 @@ impl Harm {
 
 /// Counters and configuration of a relay.
 #[derive(Debug, Default)]
-struct Shared {
+struct RelayState {
     harm: Mutex<Harm>,
     stop: AtomicBool,
     lost: AtomicU64,
@@ -82,7 +82,7 @@ struct Shared {
 /// Relay, ended on drop.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
     threads: Vec<JoinHandle<()>>,
     /// Sockets that face the ends.
     sockets: Vec<Arc<UdpSocket>>,
@@ -95,7 +95,7 @@ impl Relay {
         sockets: [SocketAddr; 2],
         ends: [SocketAddr; 2],
     ) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RelayState::default());
         let bound = sockets.map(|address| {
             let socket = namespace.within(|| UdpSocket::bind(address)).unwrap().unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -105,8 +105,11 @@ impl Relay {
         let threads = (0..2).map(|side| {
             let (shared, bound) = (Arc::clone(&shared), bound.clone());
             std::thread::spawn(move || {
-                let way = Way { near: (&bound[side], ends[side]), far: (&bound[1 - side], ends[1 - side]) };
-                carry_datagrams(&shared, &way, Random(0x5eed + side as u64));
+                let way = RelayDirection {
+                    near: (&bound[side], ends[side]),
+                    far: (&bound[1 - side], ends[1 - side]),
+                };
+                carry_datagrams(&shared, &way, RelayRandom(0x5eed + side as u64));
             })
         });
         let threads = threads.collect();
@@ -115,7 +118,7 @@ impl Relay {
 
     /// Creates a relay between two lines.
     pub(crate) fn of_lines(lines: [Pty; 2]) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RelayState::default());
         let thread = std::thread::spawn({
             let shared = Arc::clone(&shared);
             move || carry_octets(&shared, &lines)
@@ -154,12 +157,12 @@ impl Drop for Relay {
 }
 
 /// One direction of datagrams: the relay's socket on either side, and the end there.
-struct Way<'a> {
+struct RelayDirection<'a> {
     near: (&'a UdpSocket, SocketAddr),
     far: (&'a UdpSocket, SocketAddr),
 }
 
-fn carry_datagrams(shared: &Shared, way: &Way<'_>, mut random: Random) {
+fn carry_datagrams(shared: &RelayState, way: &RelayDirection<'_>, mut random: RelayRandom) {
     let mut later: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut room = vec![0; 65_536];
     while !shared.stop.load(Ordering::Relaxed) {
@@ -201,12 +204,12 @@ fn carry_datagrams(shared: &Shared, way: &Way<'_>, mut random: Random) {
 /// Octets that may wait for a line that accepts no more.
 const WAITING: usize = 8_192;
 
-fn carry_octets(shared: &Shared, lines: &[Pty; 2]) {
+fn carry_octets(shared: &RelayState, lines: &[Pty; 2]) {
     let mut events = EventLoop::new(Duration::ZERO).unwrap();
     for (line, token) in lines.iter().zip(0..) {
         events.add(line, token).unwrap();
     }
-    let mut random = Random(0x11e5);
+    let mut random = RelayRandom(0x11e5);
     // Octets that wait for each line.
     let mut waiting = [Vec::new(), Vec::new()];
     let (mut ready, mut room) = (Vec::new(), [0; 4_096]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thinair_os::Namespace;
 
-use super::bench::{Bench, Between, Kind, SetOnDrop, address, key, thinair, wait_for};
+use super::bench::{Between, CarrierKind, SetOnDrop, TunnelBench, address, key, thinair, wait_for};
 
 /// Maximum time from the start of an end until packets flow. Three round trips are negligible on loopback.
 const BAR: Duration = Duration::from_secs(2);
@@ -23,8 +23,8 @@ const LISTENING: usize = 0;
 const CONNECTING: usize = 1;
 
 /// Bench of which one end does not have the address of the other.
-fn bench(name: &str) -> Bench {
-    let mut bench = Bench::new(name, Kind::UDP, Between::Nothing, &[]);
+fn bench(name: &str) -> TunnelBench {
+    let mut bench = TunnelBench::new(name, CarrierKind::UDP, Between::Nothing, &[]);
     bench.listen(LISTENING);
     bench
 }
@@ -72,7 +72,7 @@ impl Echo {
 
 /// Seconds from the start of an end until packets get through to it, and back, after it has ended by a signal; and
 /// until it is open.
-fn restart(bench: &mut Bench, signal: &str, side: usize) -> [Duration; 3] {
+fn restart(bench: &mut TunnelBench, signal: &str, side: usize) -> [Duration; 3] {
     let echo = Echo { begun: Instant::now(), times: Mutex::default() };
     let stop = AtomicBool::new(false);
     let (from, to) = (bench.inside[1 - side].called(), bench.inside[side].called());
@@ -90,7 +90,7 @@ fn restart(bench: &mut Bench, signal: &str, side: usize) -> [Duration; 3] {
         assert!(
             wait_for(30, || echo.times.lock().unwrap()[2].is_some()),
             "{signal} {side}\n{}",
-            bench.told()
+            bench.reported()
         );
         let [start, there, back] = echo.times.lock().unwrap().map(Option::unwrap);
         [open - start, there - start, back - start]
@@ -106,7 +106,7 @@ fn packets_flow_soon_after_an_end_starts_again() {
     let mut bench = bench("restart");
     bench.start(LISTENING);
     bench.start(CONNECTING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     println!("| signal | end that starts again | it is open | packets to it | and back |");
     println!("|---|---|---|---|---|");
     let mut worst = Duration::ZERO;
@@ -122,7 +122,7 @@ fn packets_flow_soon_after_an_end_starts_again() {
 }
 
 /// True if an end soon logs a warning with that reason, and has it in its status.
-fn reports(bench: &Bench, side: usize, reason: &str) -> bool {
+fn reports(bench: &TunnelBench, side: usize, reason: &str) -> bool {
     let has = || {
         let end = bench.end(side);
         let log = end.log();
@@ -179,7 +179,7 @@ fn an_end_reports_that_nobody_is_there_and_that_the_other_one_has_ended() {
     }
     let mut bench = bench("nobody");
     bench.start(CONNECTING);
-    let trouble = |bench: &Bench| bench.end(CONNECTING).status()["peers"][0]["trouble"].clone();
+    let trouble = |bench: &TunnelBench| bench.end(CONNECTING).status()["peers"][0]["trouble"].clone();
     // Where the network reports it, the status has that no process listens there.
     let is_known = wait_for(KNOWN, || {
         let trouble = trouble(&bench);
@@ -188,7 +188,7 @@ fn an_end_reports_that_nobody_is_there_and_that_the_other_one_has_ended() {
     println!("nobody there: {}", trouble(&bench));
     assert!(is_known, "{}", bench.end(CONNECTING).log());
     bench.start(LISTENING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     assert!(trouble(&bench).is_null(), "{}", trouble(&bench));
     assert!(bench.end(CONNECTING).log().contains("works again"));
     bench.ends[LISTENING].take().unwrap().end("-TERM");

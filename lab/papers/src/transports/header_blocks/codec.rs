@@ -4,7 +4,7 @@ use flate2::{Compress, Compression, FlushCompress};
 use thinair_http::deflate::Flush;
 use thinair_http::spdy::{self, DICTIONARY, HeaderBlocks};
 
-use super::message::Message;
+use super::message::HttpMessage;
 
 /// Encoding of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ impl Codec {
 /// Encoder of one direction of a connection.
 pub(super) trait Encode {
     /// Next header block; `None` if the encoder rejects it.
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>>;
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>>;
 }
 
 struct Text;
 
 impl Encode for Text {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         Some(message.text().into_bytes())
     }
 }
@@ -88,7 +88,7 @@ impl Zlib {
 }
 
 impl Encode for Zlib {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         let octets = spdy::uncompressed(&message.spdy());
         // Room for incompressible blocks, so that one call is enough.
         let mut block = Vec::with_capacity(octets.len() + 128);
@@ -98,7 +98,7 @@ impl Encode for Zlib {
 }
 
 impl Encode for HeaderBlocks {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         Some(self.write(&message.spdy()))
     }
 }
@@ -127,7 +127,7 @@ impl Hpack {
 }
 
 impl Encode for Hpack {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         self.block(&message.fields_of_http2())
     }
 }
@@ -136,7 +136,7 @@ impl Encode for Hpack {
 struct Qpack;
 
 impl Encode for Qpack {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         let fields = message.fields_of_http2().into_iter();
         let fields = fields.map(|(name, value)| qpack::HeaderField::new(name, value));
         let mut block = Vec::new();

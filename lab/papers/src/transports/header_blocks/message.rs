@@ -3,7 +3,7 @@
 
 /// Set of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Talk {
+pub(super) enum HeaderSet {
     /// Headers that the protocols require.
     Least,
     /// Headers of a browser and of Apache.
@@ -12,7 +12,7 @@ pub(super) enum Talk {
 
 /// Sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum MessageSide {
     Request,
     Response,
 }
@@ -42,29 +42,33 @@ pub(in super::super) const BROWSER: [(&str, &str); 4] = [
     ("Accept-Language", "en-US,en;q=0.8"),
 ];
 
-type Fields = Vec<(String, String)>;
+type HeaderFields = Vec<(String, String)>;
 
 /// HTTP message, independent of its encoding.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
-    side: Side,
+pub(super) struct HttpMessage {
+    side: MessageSide,
     path: &'static str,
     /// Fields with names in lower case, which HTTP/1.1 accepts and the others require.
-    fields: Fields,
+    fields: HeaderFields,
     /// Fields of the connection, only in HTTP/1.1. RFC 9113, section 8.2.2.
-    of_connection: Fields,
+    of_connection: HeaderFields,
 }
 
-impl Message {
-    pub(super) fn new(talk: Talk, side: Side, turn: Turn) -> Self {
+impl HttpMessage {
+    pub(super) fn new(talk: HeaderSet, side: MessageSide, turn: Turn) -> Self {
         let (path, octets) = if turn == Turn::Other { ("/50", 50) } else { ("/10", 10) };
         let (fields, of_connection) = match (talk, side) {
-            (Talk::Least, Side::Request) => (Vec::new(), Vec::new()),
+            (HeaderSet::Least, MessageSide::Request) => (Vec::new(), Vec::new()),
             // Without the end of the connection, HTTP/1.1 needs the length of the object. The other protocols have
             // frames.
-            (Talk::Least, Side::Response) => (Vec::new(), owned([("content-length", octets.to_string())])),
-            (Talk::Browser, Side::Request) => (owned(BROWSER), owned([("connection", "keep-alive")])),
-            (Talk::Browser, Side::Response) => apache(turn, octets),
+            (HeaderSet::Least, MessageSide::Response) => {
+                (Vec::new(), owned([("content-length", octets.to_string())]))
+            }
+            (HeaderSet::Browser, MessageSide::Request) => {
+                (owned(BROWSER), owned([("connection", "keep-alive")]))
+            }
+            (HeaderSet::Browser, MessageSide::Response) => apache(turn, octets),
         };
         Self { side, path, fields, of_connection }
     }
@@ -72,8 +76,8 @@ impl Message {
     /// HTTP/1.1 text. RFC 9112.
     pub(super) fn text(&self) -> String {
         let mut text = match self.side {
-            Side::Request => format!("GET {} HTTP/1.1\r\nhost: {HOST}\r\n", self.path),
-            Side::Response => "HTTP/1.1 200 OK\r\n".to_owned(),
+            MessageSide::Request => format!("GET {} HTTP/1.1\r\nhost: {HOST}\r\n", self.path),
+            MessageSide::Response => "HTTP/1.1 200 OK\r\n".to_owned(),
         };
         for (name, value) in self.fields.iter().chain(&self.of_connection) {
             text.extend([name, ": ", value, "\r\n"]);
@@ -84,14 +88,14 @@ impl Message {
     /// Headers of SPDY/3.1 (sections 3.2.1 and 3.2.2), in the order of our client.
     pub(super) fn spdy(&self) -> Vec<(&str, &str)> {
         let mut pairs = match self.side {
-            Side::Request => vec![
+            MessageSide::Request => vec![
                 (":path", self.path),
                 (":host", HOST),
                 (":version", "HTTP/1.1"),
                 (":method", "GET"),
                 (":scheme", "http"),
             ],
-            Side::Response => vec![(":status", "200 OK"), (":version", "HTTP/1.1")],
+            MessageSide::Response => vec![(":status", "200 OK"), (":version", "HTTP/1.1")],
         };
         pairs.extend(self.fields());
         pairs
@@ -100,10 +104,10 @@ impl Message {
     /// Fields of HTTP/2 and HTTP/3. RFC 9113, section 8.3; RFC 9114, section 4.3.
     pub(super) fn fields_of_http2(&self) -> Vec<(&str, &str)> {
         let mut pairs = match self.side {
-            Side::Request => {
+            MessageSide::Request => {
                 vec![(":method", "GET"), (":scheme", "http"), (":authority", HOST), (":path", self.path)]
             }
-            Side::Response => vec![(":status", "200")],
+            MessageSide::Response => vec![(":status", "200")],
         };
         pairs.extend(self.fields());
         pairs
@@ -115,7 +119,7 @@ impl Message {
 }
 
 /// Response headers of Apache 2.4 for a file without extension, with a second between two exchanges.
-fn apache(turn: Turn, octets: usize) -> (Fields, Fields) {
+fn apache(turn: Turn, octets: usize) -> (HeaderFields, HeaderFields) {
     let seconds = turn as usize;
     let fields = owned([
         ("date", format!("Tue, 23 Sep 2014 09:10:0{seconds} GMT")),
@@ -132,6 +136,6 @@ fn apache(turn: Turn, octets: usize) -> (Fields, Fields) {
 }
 
 /// Fields with names in lower case.
-fn owned<const N: usize>(fields: [(&str, impl Into<String>); N]) -> Fields {
+fn owned<const N: usize>(fields: [(&str, impl Into<String>); N]) -> HeaderFields {
     fields.map(|(name, value)| (name.to_ascii_lowercase(), value.into())).to_vec()
 }

@@ -17,16 +17,16 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 /// Blocks of one direction, beside their messages.
-fn blocks(codec: Codec, talk: Talk, side: Side) -> impl Iterator<Item = (Message, Vec<u8>)> {
+fn blocks(codec: Codec, talk: HeaderSet, side: MessageSide) -> impl Iterator<Item = (HttpMessage, Vec<u8>)> {
     let mut encoder = codec.encoder();
     TURNS.into_iter().map(move |turn| {
-        let message = Message::new(talk, side, turn);
+        let message = HttpMessage::new(talk, side, turn);
         let block = encoder.encode(&message).unwrap();
         (message, block)
     })
 }
 
-fn directions() -> impl Iterator<Item = (Talk, Side)> {
+fn directions() -> impl Iterator<Item = (HeaderSet, MessageSide)> {
     TALKS.into_iter().flat_map(|talk| SIDES.map(|side| (talk, side)))
 }
 
@@ -103,7 +103,7 @@ fn every_block_says_what_it_is_made_of() {
     }
 }
 
-fn octets_of(message: &Message) -> Vec<(&[u8], &[u8])> {
+fn octets_of(message: &HttpMessage) -> Vec<(&[u8], &[u8])> {
     let fields = message.fields_of_http2().into_iter();
     fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
 }
@@ -112,7 +112,7 @@ fn octets_of(message: &Message) -> Vec<(&[u8], &[u8])> {
 fn huffmans_code_makes_no_text_longer() {
     for (talk, side) in directions() {
         for turn in TURNS {
-            for (name, value) in Message::new(talk, side, turn).fields_of_http2() {
+            for (name, value) in HttpMessage::new(talk, side, turn).fields_of_http2() {
                 for text in [name, value] {
                     let mut coded = Vec::new();
                     let one = (text.as_bytes().to_vec(), Vec::new(), httlib_hpack::Encoder::HUFFMAN_NAME);
@@ -135,7 +135,10 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
         for codec in [Codec::Spdy, Codec::IotSpdy, Codec::Hpack] {
             // An entry of HPACK's static table takes one octet from the start.
             assert!(octets(codec, Turn::Second) <= octets(codec, Turn::First), "{codec:?} {talk:?} {side:?}");
-            assert!(octets(codec, Turn::First) < octets(Codec::Http1, Turn::First) || side == Side::Request);
+            assert!(
+                octets(codec, Turn::First) < octets(Codec::Http1, Turn::First)
+                    || side == MessageSide::Request
+            );
         }
         for turn in TURNS {
             assert!(octets(Codec::IotSpdy, turn) < octets(Codec::Spdy, turn), "{talk:?} {side:?} {turn:?}");
@@ -144,20 +147,20 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
 }
 
 /// nghttpd, if it is installed.
-struct Server {
+struct NghttpServer {
     child: Child,
     port: u16,
     _folder: tempfile::TempDir,
 }
 
-impl Drop for Server {
+impl Drop for NghttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Server {
+impl NghttpServer {
     fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         for octets in [10, 50] {
@@ -200,18 +203,18 @@ fn nghttpd_finds_the_objects_that_hpack_blocks_ask_for() {
     const SETTINGS: u8 = 4;
     /// END_STREAM and END_HEADERS.
     const ENDS: u8 = 0x5;
-    let Some(server) = Server::start() else {
+    let Some(server) = NghttpServer::start() else {
         println!("skipped: there is no nghttpd (Debian: nghttp2-server)");
         return;
     };
     let mut stream = server.connect();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    said.extend(frame(SETTINGS, 0, 0, &[]));
-    for (at, (_, block)) in blocks(Codec::Hpack, Talk::Browser, Side::Request).enumerate() {
-        said.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    sent.extend(frame(SETTINGS, 0, 0, &[]));
+    for (at, (_, block)) in blocks(Codec::Hpack, HeaderSet::Browser, MessageSide::Request).enumerate() {
+        sent.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
     }
-    stream.write_all(&said).unwrap();
+    stream.write_all(&sent).unwrap();
     let mut objects = [0; 3];
     while objects != [10, 10, 50] {
         let mut head = [0; 9];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::time::Instant;
 
-use crate::network::Host;
+use crate::network::NetworkHost;
 
 /// Host and its interface.
 pub(super) struct Fragmenting<H> {
@@ -83,7 +83,7 @@ fn fragments(packet: &[u8], mtu: usize) -> VecDeque<Vec<u8>> {
     pieces.collect()
 }
 
-impl<H: Host> Host for Fragmenting<H> {
+impl<H: NetworkHost> NetworkHost for Fragmenting<H> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         if let Some(whole) = self.whole(packet) {
             self.host.handle_packet(now, &whole);

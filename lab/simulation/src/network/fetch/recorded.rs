@@ -8,13 +8,13 @@ use thinair_wire::header::tcp::Tcp;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::time::Instant;
 
-use crate::network::Host;
+use crate::network::NetworkHost;
 
 const UDP: u8 = 17;
 
 /// Octets by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Octets {
+pub struct LayerOctets {
     /// IP headers.
     pub ip: usize,
     /// Headers of UDP or TCP, with their options.
@@ -25,14 +25,14 @@ pub struct Octets {
     pub object: usize,
 }
 
-impl Octets {
+impl LayerOctets {
     /// Sum of all layers.
     pub const fn total(&self) -> usize {
         self.ip + self.transport + self.header + self.object
     }
 }
 
-impl Add for Octets {
+impl Add for LayerOctets {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -47,7 +47,7 @@ impl Add for Octets {
 
 /// Recorded packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct RecordedPacket {
     /// Sending side.
     pub from: Side,
     /// Time of sending.
@@ -55,7 +55,7 @@ pub struct Packet {
     /// Time of arrival; `None` if it was lost or altered.
     pub arrived: Option<Instant>,
     /// Octets by layer.
-    pub octets: Octets,
+    pub octets: LayerOctets,
     /// Whole packet, from the IP header on.
     pub packet: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl<H> Recorded<H> {
     }
 }
 
-impl<H: Host> Host for Recorded<H> {
+impl<H: NetworkHost> NetworkHost for Recorded<H> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.arrived.push((now, packet.to_vec()));
         self.host.handle_packet(now, packet);
@@ -97,14 +97,14 @@ impl<H: Host> Host for Recorded<H> {
 }
 
 /// Packets of A and B in the order of sending.
-pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
+pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<RecordedPacket> {
     let mut packets = Vec::new();
     for (from, sender, receiver) in [(Side::A, a, b), (Side::B, b, a)] {
         let mut arrived: Vec<_> = receiver.arrived.iter().collect();
         for (sent, packet) in &sender.sent {
             let place = arrived.iter().position(|(_, other)| other == packet);
             let arrived = place.map(|place| arrived.remove(place).0);
-            packets.push(Packet {
+            packets.push(RecordedPacket {
                 from,
                 sent: *sent,
                 arrived,
@@ -118,13 +118,15 @@ pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
 }
 
 /// Octets of a packet by layer: a fragment other than the first has no transport header.
-fn layers(packet: &[u8]) -> Octets {
-    let Ok(ip) = Ipv4::read(packet) else { return Octets { header: packet.len(), ..Octets::default() } };
+fn layers(packet: &[u8]) -> LayerOctets {
+    let Ok(ip) = Ipv4::read(packet) else {
+        return LayerOctets { header: packet.len(), ..LayerOctets::default() };
+    };
     let rest = packet.get(Ipv4::LEN..).unwrap_or_default();
     let transport = match ip.protocol {
         _ if ip.fragment_offset > 0 => 0,
         UDP => Udp::LEN,
         _ => Tcp::read(rest).map_or(0, |tcp| tcp.len()),
     };
-    Octets { ip: Ipv4::LEN, transport, header: rest.len() - transport.min(rest.len()), object: 0 }
+    LayerOctets { ip: Ipv4::LEN, transport, header: rest.len() - transport.min(rest.len()), object: 0 }
 }

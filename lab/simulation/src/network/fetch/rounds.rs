@@ -9,11 +9,11 @@ use thinair_link::Side;
 use thinair_wire::time::Instant;
 
 use super::fragmenting::Fragmenting;
-use super::party::Party;
-use super::{Close, END, Fetch};
-use crate::network::ip::{Address, Socket};
-use crate::network::{Host, Network};
-use crate::streams::{Purpose, Streams};
+use super::{ConnectionEnd, END, Fetch};
+use crate::network::any_host::AnyHost;
+use crate::network::ip::{Address, HostSocket};
+use crate::network::{HostNetwork, NetworkHost};
+use crate::streams::{Purpose, RandomStreams};
 use thinair_emulator::DirectionTotals;
 
 /// First port of a client.
@@ -31,7 +31,7 @@ const CONNECTIONS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Number of clients, each with its own server at the other end. A CoAP client keeps its port in all rounds; others
-    /// open a new connection each time, except with [`Close::Never`].
+    /// open a new connection each time, except with [`ConnectionEnd::Never`].
     pub clients: u16,
     /// Number of fetches of each client.
     pub rounds: usize,
@@ -47,12 +47,12 @@ pub struct Round {
     /// Duration by client; `None` where the object did not arrive.
     pub took: Vec<Option<Duration>>,
     /// Load of the link in both directions.
-    pub carried: Carried,
+    pub carried: LinkLoad,
 }
 
 /// Load of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct LinkLoad {
     /// Number of IP packets for the link.
     pub packets: u64,
     /// Octets of these packets.
@@ -67,7 +67,7 @@ pub struct Carried {
     pub not_decompressed: u64,
 }
 
-impl Carried {
+impl LinkLoad {
     fn of(totals: [DirectionTotals; 2]) -> Self {
         let [up, down] = totals.map(|of| Self {
             packets: of.packets,
@@ -92,7 +92,7 @@ impl Carried {
     }
 }
 
-impl Add for Carried {
+impl Add for LinkLoad {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -100,7 +100,7 @@ impl Add for Carried {
     }
 }
 
-impl Sub for Carried {
+impl Sub for LinkLoad {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -111,69 +111,71 @@ impl Sub for Carried {
 /// Host with its connections.
 struct Ongoing {
     /// Connections, the latest one last.
-    parties: VecDeque<Party>,
+    connections: VecDeque<AnyHost>,
 }
 
 impl Ongoing {
-    fn latest(&self) -> Option<&Party> {
-        self.parties.back()
+    fn latest(&self) -> Option<&AnyHost> {
+        self.connections.back()
     }
 
-    fn push(&mut self, party: Party) {
-        if self.parties.len() == CONNECTIONS {
-            self.parties.pop_front();
+    fn push(&mut self, connection: AnyHost) {
+        if self.connections.len() == CONNECTIONS {
+            self.connections.pop_front();
         }
-        self.parties.push_back(party);
+        self.connections.push_back(connection);
     }
 }
 
-impl Host for Ongoing {
+impl NetworkHost for Ongoing {
     /// Passes the packet to all connections, which compare its ports.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.parties.iter_mut().for_each(|party| party.handle_packet(now, packet));
+        self.connections.iter_mut().for_each(|connection| connection.handle_packet(now, packet));
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.parties.iter_mut().any(|party| party.poll_packet(now, packet))
+        self.connections.iter_mut().any(|connection| connection.poll_packet(now, packet))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.parties.iter().filter_map(Host::poll_timeout).min()
+        self.connections.iter().filter_map(NetworkHost::poll_timeout).min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.parties.iter_mut().for_each(|party| party.handle_timeout(now));
+        self.connections.iter_mut().for_each(|connection| connection.handle_timeout(now));
     }
 }
 
 impl Fetch {
     /// Fetches in rounds. `seed` determines every octet.
     pub fn rounds(&self, rounds: &Rounds, seed: u64) -> Vec<Round> {
-        let mut network: Network<Fragmenting<Ongoing>> = Network::new(&self.model, seed, self.rohc.as_ref());
+        let mut network: HostNetwork<Fragmenting<Ongoing>> =
+            HostNetwork::new(&self.model, seed, self.rohc.as_ref());
         for number in 0..rounds.clients {
             // Servers precede their clients.
             for side in [Side::B, Side::A] {
-                let host = Ongoing { parties: VecDeque::new() };
+                let host = Ongoing { connections: VecDeque::new() };
                 network.add(Address::new(side, number), Fragmenting::new(host, self.mtu));
             }
         }
-        let mut begins = Streams::new(seed).random(0, 0, Purpose::Arrivals);
+        let mut begins = RandomStreams::new(seed).random(0, 0, Purpose::Arrivals);
         let mut start = Instant::ZERO;
-        let (mut ports, mut before) = (vec![FIRST_PORT; rounds.clients.into()], Carried::default());
+        let (mut ports, mut before) = (vec![FIRST_PORT; rounds.clients.into()], LinkLoad::default());
         let mut done = Vec::new();
         for round in 0..rounds.rounds {
             for (number, port) in (0..rounds.clients).zip(&mut ports) {
                 let begin = start + Duration::from_nanos(begins.below(rounds.spread.as_nanos() as u64 + 1));
                 let seed = seed.wrapping_mul(u64::from(u16::MAX)).wrapping_add(number.into());
                 self.again(&mut network, number, *port, begin, seed.wrapping_add((round as u64) << 40));
-                let step = Streams::new(seed).stream(round as u32, 0, Purpose::Arrivals).below(PORT_STEPS);
+                let step =
+                    RandomStreams::new(seed).stream(round as u32, 0, Purpose::Arrivals).below(PORT_STEPS);
                 *port = port.wrapping_add((PORT_STEP * (1 + step)) as u16).max(FIRST_PORT);
             }
             network.wake();
             let mut waits = vec![true; rounds.clients.into()];
             let mut left = rounds.clients;
             network.run_until(start + END, |number, host| {
-                let over = host.host.latest().is_some_and(Party::is_over);
+                let over = host.host.latest().is_some_and(AnyHost::is_over);
                 if number % 2 == 1 && over && waits.get_mut(number / 2).is_some_and(core::mem::take) {
                     left -= 1;
                 }
@@ -181,9 +183,9 @@ impl Fetch {
             });
             start = network.now() + rounds.pause;
             network.run_until(start, |_, _| false);
-            let carried = Carried::of(Side::ALL.map(|side| network.totals(side)));
+            let carried = LinkLoad::of(Side::ALL.map(|side| network.totals(side)));
             let clients = network.hosts().skip(1).step_by(2);
-            let took = clients.map(|client| client.host.latest().and_then(Party::took)).collect();
+            let took = clients.map(|client| client.host.latest().and_then(AnyHost::took)).collect();
             done.push(Round { took, carried: carried - before });
             before = carried;
         }
@@ -200,24 +202,24 @@ impl Fetch {
     /// Starts a client's next fetch.
     fn again(
         &self,
-        network: &mut Network<Fragmenting<Ongoing>>,
+        network: &mut HostNetwork<Fragmenting<Ongoing>>,
         number: u16,
         port: u16,
         begin: Instant,
         seed: u64,
     ) {
-        let [client, server] = Side::ALL.map(|side| Socket { address: Address::new(side, number), port });
-        let server = Socket { port: self.port(), ..server };
+        let [client, server] = Side::ALL.map(|side| HostSocket { address: Address::new(side, number), port });
+        let server = HostSocket { port: self.port(), ..server };
         let mut hosts = network.hosts_mut().skip(2 * usize::from(number));
         let (Some(at_server), Some(at_client)) = (hosts.next(), hosts.next()) else { return };
         let path = self.path();
-        let goes_on = match at_client.host.parties.back_mut() {
-            Some(Party::CoapClient(client)) => {
+        let goes_on = match at_client.host.connections.back_mut() {
+            Some(AnyHost::CoapClient(client)) => {
                 client.begin(self.requests(begin));
                 true
             }
             // A connection that closes is not reused: losses may delay its end for long.
-            Some(Party::Client(client)) if self.close == Close::Never => {
+            Some(AnyHost::Client(client)) if self.close == ConnectionEnd::Never => {
                 client.ask(begin, Target { host: &self.host, path: &path })
             }
             _ => false,
@@ -225,7 +227,7 @@ impl Fetch {
         if goes_on {
             return;
         }
-        if let Some([asks, serves]) = self.parties(client, server, begin, seed) {
+        if let Some([asks, serves]) = self.ends(client, server, begin, seed) {
             at_server.host.push(serves);
             at_client.host.push(asks);
         }

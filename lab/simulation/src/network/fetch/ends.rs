@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use thinair_http::{ClientEngine, HttpResponse, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
-use super::Close;
-use crate::network::Host;
-use crate::network::coap_client::CoapClient;
-use crate::network::coap_server::CoapServer;
-use crate::network::ip::{self, Payload, Sender, Socket};
-use crate::streams::Stream;
-use crate::tcp::{Config, Connection, Segment};
+use super::ConnectionEnd;
+use crate::network::NetworkHost;
+use crate::network::any_host::AnyHost;
+use crate::network::ip::{self, HostSocket, PacketSender, Payload};
+use crate::streams::RandomStream;
+use crate::tcp::{TcpConfig, TcpConnection, TcpSegment};
 
 /// Order of TCP's and the application's reactions to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    pub(super) fn from(choices: &mut Stream) -> Self {
+    pub(super) fn from(choices: &mut RandomStream) -> Self {
         Self { isn: choices.next_u64() as u32, identification: choices.next_u64() as u16 }
     }
 }
@@ -42,18 +41,18 @@ impl Drawn {
 /// Connection between two sockets, as IP packets.
 #[derive(Debug)]
 struct Wire {
-    connection: Connection,
-    own: Socket,
-    other: Socket,
-    sender: Sender,
+    connection: TcpConnection,
+    own: HostSocket,
+    other: HostSocket,
+    sender: PacketSender,
     manners: Manners,
     /// Segments that were sent before the application was notified.
-    segments: VecDeque<Segment>,
+    segments: VecDeque<TcpSegment>,
 }
 
 impl Wire {
-    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners, drawn: Drawn) -> Self {
-        let sender = Sender::connected(drawn.identification);
+    fn new(connection: TcpConnection, [own, other]: [HostSocket; 2], manners: Manners, drawn: Drawn) -> Self {
+        let sender = PacketSender::connected(drawn.identification);
         Self { connection, own, other, sender, manners, segments: VecDeque::new() }
     }
 
@@ -88,10 +87,10 @@ impl Wire {
 }
 
 /// Client end.
-pub(super) struct Client {
+pub(in crate::network) struct ClientEnd {
     wire: Wire,
     engine: Box<dyn ClientEngine>,
-    close: Close,
+    close: ConnectionEnd,
     /// Time at which it begins, and whether it has begun.
     start: Instant,
     started: bool,
@@ -101,17 +100,17 @@ pub(super) struct Client {
     done: Option<Instant>,
 }
 
-impl Client {
+impl ClientEnd {
     pub(super) fn new(
-        sockets: [Socket; 2],
-        tcp: Config,
+        sockets: [HostSocket; 2],
+        tcp: TcpConfig,
         manners: Manners,
-        close: Close,
+        close: ConnectionEnd,
         start: Instant,
         drawn: Drawn,
         engine: Box<dyn ClientEngine>,
     ) -> Self {
-        let connection = Connection::connect(tcp, start, drawn.isn);
+        let connection = TcpConnection::connect(tcp, start, drawn.isn);
         let wire = Wire::new(connection, sockets, manners, drawn);
         let mut client = Self { wire, engine, close, start, started: false, asks: None, done: None };
         // A kernel accepts at first as much as the SYN has room for.
@@ -136,13 +135,13 @@ impl Client {
         self.engine.sent(taken);
         // Only after a separate SYN: many hosts drop a SYN with a FIN.
         let all = self.engine.output().is_empty() && self.wire.connection.is_open();
-        if all && self.close == Close::Request {
+        if all && self.close == ConnectionEnd::Request {
             self.wire.connection.close(now);
         }
     }
 }
 
-impl Host for Client {
+impl NetworkHost for ClientEnd {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
         // An invalid response counts as a missing one.
@@ -158,9 +157,9 @@ impl Host for Client {
         }
         self.done = Some(now);
         match self.close {
-            Close::Reset => self.wire.connection.abort(),
-            Close::Response | Close::Request => self.wire.connection.close(now),
-            Close::Never => {}
+            ConnectionEnd::Reset => self.wire.connection.abort(),
+            ConnectionEnd::Response | ConnectionEnd::Request => self.wire.connection.close(now),
+            ConnectionEnd::Never => {}
         }
     }
 
@@ -188,27 +187,27 @@ impl Host for Client {
 }
 
 /// Server end.
-pub(super) struct Server {
+pub(in crate::network) struct ServerEnd {
     wire: Wire,
     engine: Box<dyn ServerEngine>,
     object: Vec<u8>,
 }
 
-impl Server {
+impl ServerEnd {
     pub(super) fn new(
-        sockets: [Socket; 2],
-        tcp: Config,
+        sockets: [HostSocket; 2],
+        tcp: TcpConfig,
         manners: Manners,
         drawn: Drawn,
         engine: Box<dyn ServerEngine>,
         object: Vec<u8>,
     ) -> Self {
-        let connection = Connection::listen(tcp, drawn.isn);
+        let connection = TcpConnection::listen(tcp, drawn.isn);
         Self { wire: Wire::new(connection, sockets, manners, drawn), engine, object }
     }
 }
 
-impl Host for Server {
+impl NetworkHost for ServerEnd {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
         self.engine.handle_input(&octets);
@@ -238,15 +237,7 @@ impl Host for Server {
     }
 }
 
-/// Client or server end.
-pub(super) enum Party {
-    CoapClient(Box<CoapClient>),
-    CoapServer(Box<CoapServer>),
-    Client(Box<Client>),
-    Server(Box<Server>),
-}
-
-impl Party {
+impl AnyHost {
     /// Duration of the fetch; `None` without the object, or at the server.
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
@@ -255,7 +246,7 @@ impl Party {
                 Some(exchange.ended?.since(client.start()))
             }
             Self::Client(client) => client.done.map(|at| at.since(client.start)),
-            Self::CoapServer(_) | Self::Server(_) => None,
+            Self::CoapServer(_) | Self::Download(_) | Self::Server(_) => None,
         }
     }
 
@@ -264,43 +255,7 @@ impl Party {
         match self {
             Self::CoapClient(client) => client.is_done(),
             Self::Client(client) => client.done.is_some() || client.wire.connection.is_closed(),
-            Self::CoapServer(_) | Self::Server(_) => true,
+            Self::CoapServer(_) | Self::Download(_) | Self::Server(_) => true,
         }
-    }
-
-    fn host(&self) -> &dyn Host {
-        match self {
-            Self::CoapClient(host) => &**host,
-            Self::CoapServer(host) => &**host,
-            Self::Client(host) => &**host,
-            Self::Server(host) => &**host,
-        }
-    }
-
-    fn host_mut(&mut self) -> &mut dyn Host {
-        match self {
-            Self::CoapClient(host) => &mut **host,
-            Self::CoapServer(host) => &mut **host,
-            Self::Client(host) => &mut **host,
-            Self::Server(host) => &mut **host,
-        }
-    }
-}
-
-impl Host for Party {
-    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.host_mut().handle_packet(now, packet);
-    }
-
-    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.host_mut().poll_packet(now, packet)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.host().poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.host_mut().handle_timeout(now);
     }
 }
