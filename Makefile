@@ -54,7 +54,7 @@ help: ## this list
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
 	# What the demo runs, and no more: a minute on two cores.
-	cargo build --profile demo --locked -p thinair-cli --no-default-features --features analyze
+	cargo build --profile demo --locked -p thinair --no-default-features --features analyze
 	case $$CAPTURE in
 	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
 	/*) ;;
@@ -62,7 +62,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 	esac
 	$(call heading,Every packet compressed and decompressed)
 	mkdir -p "$$(dirname "$$REPORT")"
-	cargo run --quiet --profile demo --locked -p thinair-cli --no-default-features --features analyze -- analyze "$$CAPTURE" --html "$$REPORT"
+	cargo run --quiet --profile demo --locked -p thinair --no-default-features --features analyze -- analyze "$$CAPTURE" --html "$$REPORT"
 	echo
 	echo "Report: $$PWD/$$REPORT"
 

@@ -1,5 +1,5 @@
 #![no_main]
-//! Profile 0x0080: what `coap_decompress`, `coap_round_trip` and `coap_feedback` do for 0x0081.
+//! Profile 0x0080: the targets `coap_decompress`, `coap_round_trip` and `coap_feedback` of 0x0081.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;

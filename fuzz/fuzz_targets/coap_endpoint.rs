@@ -1,5 +1,5 @@
-//! Datagrams, streams and time for an endpoint, in any order: nothing panics, memory stays within its bounds, and
-//! everything ends.
+//! Datagrams, streams and time for an endpoint, in any order: nothing panics, memory stays within its bounds, and all
+//! exchanges end.
 
 #![no_main]
 
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_coap::{CallId, Config, Endpoint, Event, ObserverId, Request, RequestId, Response, Limits};
+use thinair_coap::{CallId, Config, Endpoint, Event, Limits, ObserverId, Request, RequestId, Response};
 use thinair_wire::time::Instant;
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
     Datagram(u8, &'a [u8]),
-    /// The octets behind a header that is well formed.
+    /// Octets after a well-formed header.
     Message {
         peer: u8,
         first: u8,
@@ -40,7 +40,24 @@ enum Step<'a> {
 }
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
-    let config = Config { limits: Limits { max_peers: 4, max_requests: 6, max_calls: 6, max_flights: 8, max_bodies: 20_000, max_body: 10_000, max_transfers: 3, max_observers: 3, remembered: 16, remembered_octets: 4_096, max_replies: 16, max_stream_message: 2_000, ..Limits::default() }, ..Config::default() };
+    let config = Config {
+        limits: Limits {
+            max_peers: 4,
+            max_requests: 6,
+            max_calls: 6,
+            max_flights: 8,
+            max_bodies: 20_000,
+            max_body: 10_000,
+            max_transfers: 3,
+            max_observers: 3,
+            remembered: 16,
+            remembered_octets: 4_096,
+            max_replies: 16,
+            max_stream_message: 2_000,
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
     let mut random = 1_u64;
     let mut endpoint = Endpoint::<u8>::new(config, move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

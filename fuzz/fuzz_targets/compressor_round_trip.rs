@@ -1,5 +1,5 @@
 #![no_main]
-//! On a channel that loses nothing, every packet comes back, bit for bit.
+//! On a lossless channel every packet is restored bit for bit.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::{Flow, ROOM, Setup, Step};

@@ -1,5 +1,5 @@
 #![no_main]
-//! Feedback from anybody: it is read or refused, and the compressor goes on whatever it was told.
+//! Forged feedback: it is parsed or rejected, and the compressor continues in any case.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -40,7 +40,7 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<Event>)| {
     }
 });
 
-/// What was read is written so that it reads the same, but for the options of timers, which are not written.
+/// Parsed feedback is written so that it parses to equal values, without the options of timers, which are not written.
 fn read_and_write(data: &[u8], space: CidSpace) {
     let Ok(feedback) = Feedback::read(data, space) else { return };
     let is_written = feedback.clock.is_none() && feedback.jitter.is_none() && feedback.loss.is_none();

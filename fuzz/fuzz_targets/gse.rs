@@ -1,5 +1,5 @@
-//! Data fields of BBFrames from outside, and PDUs of this side's own through such fields, of which the octets say which
-//! are lost.
+//! Data fields of BBFrames from outside, and our own PDUs through such fields, some of which are lost, as the octets
+//! determine.
 
 #![no_main]
 
@@ -87,7 +87,7 @@ fn next<'a>(waiting: &mut std::slice::Iter<'_, Sent<'a>>) -> Option<Sending<'a>>
     Sending::new(*label, *kind, octets, 7).ok()
 }
 
-/// Whatever is delivered was sent.
+/// Every delivered PDU was sent.
 fn check(mut packets: Packets<'_, '_, '_, 1>, pdus: &[Sent<'_>]) -> usize {
     let mut count = 0;
     while let Some(pdu) = packets.next_pdu() {

@@ -1,5 +1,6 @@
-//! HTTP and SPDY from outside, in whatever pieces; header blocks of SPDY from outside, with room in front for a zlib stream
-//! that is right; and octets through our encoder, each piece of which is there as soon as its octets are.
+//! HTTP and SPDY from outside, in pieces of any size; header blocks of SPDY from outside, optionally after the start of
+//! a valid zlib stream; and octets through our encoder, each piece of which is readable as soon as its octets are
+//! there.
 
 #![no_main]
 
@@ -9,7 +10,7 @@ use thinair_http::deflate::{Decoder, Encoder, Flush};
 use thinair_http::spdy::DICTIONARY;
 use thinair_http::{Limits, Protocol, Response, Target};
 
-/// Octets of a body, and of what a block stands for, at most.
+/// Limit on a body and on a decompressed block, in octets.
 const MOST: usize = 4_096;
 
 #[derive(Arbitrary, Debug)]

@@ -1,6 +1,6 @@
 #![no_main]
-//! On a link that loses, repeats, delays and damages packets in both directions, nothing panics and compressor
-//! and decompressor find each other again.
+//! On a link that loses, repeats, delays and damages packets in both directions, nothing panics, and compressor and
+//! decompressor resynchronize.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// Is put aside, and arrives in place of the next one that is.
+    /// Stored, and delivered instead of the next late packet.
     Late,
     Damaged {
         at: u8,
@@ -78,7 +78,7 @@ impl Fate {
     }
 }
 
-/// More packets without loss than there are from one refresh to the next: the refreshes, or feedback, bring a flow back.
+/// More lossless packets than there are between two refreshes: the refreshes, or feedback, restore a flow.
 fn recovers(
     compressor: &mut Compressor<'_>,
     decompressor: &mut Decompressor<'_>,

@@ -1,5 +1,5 @@
 #![no_main]
-//! 6LoWPAN: a packet that is compressed comes back bit for bit, and so does one that any frame gives.
+//! 6LoWPAN: a compressed packet is restored bit for bit, and so is a packet of any frame.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -26,11 +26,11 @@ enum Link {
 
 #[derive(Arbitrary, Debug)]
 enum Content {
-    /// What a frame carries.
+    /// Payload of a frame.
     Frame { octets: Vec<u8>, room: u16 },
-    /// A packet of any octets, made to be IPv6 with a length that fits.
+    /// Packet of any octets, with an IPv6 version and a matching length.
     Packet(Vec<u8>),
-    /// Packets that are sound, but for what the steps break.
+    /// Valid packets, apart from octets that the steps break.
     Flow { flow: Flow, steps: Vec<Step> },
 }
 

@@ -1,6 +1,6 @@
 #![no_main]
-//! Frames of IEEE 802.15.4, one after the other: what is read is written as it was; fragments are put together and
-//! forwarded within bounds; and what a capture holds of a frame lies in it.
+//! Frames of IEEE 802.15.4 in sequence: writing a parsed frame gives its octets; fragments are reassembled and
+//! forwarded within bounds; and the parts of a frame in a capture lie within it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use thinair_wire::time::Instant;
 
 const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
-/// What some frames begin with: the same few packets, so that fragments meet.
+/// Starts of some frames: a few packets, so that fragments belong together.
 const STARTS: [&[u8]; 6] = [
     b"",
     b"\xc0\x80\0\x01\x7e\x33",
@@ -74,7 +74,7 @@ fuzz_target!(|input: Input| {
     }
 });
 
-/// What a capture has of a frame is a part of it.
+/// The parts of a captured frame lie within it.
 fn captured(octets: &[u8]) {
     let _ = fcs::check(octets);
     let links = [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP];

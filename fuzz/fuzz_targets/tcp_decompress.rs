@@ -1,5 +1,5 @@
 #![no_main]
-//! ROHC packets from anybody, for a decompressor that has contexts of profile 0x0006.
+//! Forged ROHC packets for a decompressor with contexts of profile 0x0006.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::tcp::{Connections, Setup, Step, decompress};

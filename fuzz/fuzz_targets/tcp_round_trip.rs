@@ -1,5 +1,5 @@
 #![no_main]
-//! Profile 0x0006: whatever a compressor sends comes back bit for bit; on a link that loses packets nothing panics.
+//! Profile 0x0006: all packets of a compressor are restored bit for bit; on a lossy link nothing panics.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::tcp::{Connections, Setup, Step, round_trip};

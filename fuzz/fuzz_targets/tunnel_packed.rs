@@ -1,4 +1,4 @@
-//! Packed bodies of the tunnel, from outside and of this side's own.
+//! Packed bodies of the tunnel, from outside and our own.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Sealed datagrams between two ends, and between two sites of a group: some are lost, some arrive twice, some are
-//! damaged, and some are of nobody. Whatever comes out was sealed by the other end, once.
+//! Encrypted datagrams between two ends, and between two sites of a group: some are lost, duplicated, damaged or
+//! forged. Every delivered body was sent by the other end, and is delivered once.
 
 #![no_main]
 
@@ -34,21 +34,21 @@ enum Kind {
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    /// A body is sealed at an end.
+    /// An end encrypts a body.
     Seal { right: bool, length: u8 },
-    /// A datagram of all that there were arrives, at either end.
+    /// One of all datagrams so far arrives, at either end.
     Arrive { right: bool, which: u16 },
-    /// So it does, damaged.
+    /// One of all datagrams so far arrives damaged.
     Damaged { right: bool, which: u16, at: u16, with: u8, length: u16 },
-    /// Octets of nobody arrive.
+    /// Forged octets arrive.
     Garbage { right: bool, octets: &'a [u8] },
     /// Time passes.
     Pass { millis: u32 },
-    /// All that is due is sent, and arrives.
+    /// All due datagrams are sent, and arrive.
     Run,
 }
 
-/// Keeps nothing for longer than it lives.
+/// Store that lasts as long as the process.
 #[derive(Default)]
 struct Memory(BTreeMap<SiteId, Epoch>);
 
@@ -68,7 +68,7 @@ struct Ends {
     ends: [Seal; 2],
     to: Destination,
     insecure: bool,
-    /// Bodies that each end has sealed, and how often each came out.
+    /// Bodies that each end has sent, and number of their deliveries.
     bodies: [Vec<(Vec<u8>, u32)>; 2],
     datagrams: Vec<Vec<u8>>,
 }

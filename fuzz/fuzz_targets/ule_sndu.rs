@@ -1,5 +1,5 @@
 #![no_main]
-//! SNDUs: any octets are read without a panic, and what is put together is read as it was.
+//! SNDUs: any octets are parsed without a panic, and parsing a built SNDU gives its parts.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -9,13 +9,13 @@ use thinair_ule::{EtherType, Npa, OptionalHeader, Sndu, Type, crc::Crc32, psi};
 
 #[derive(Arbitrary, Debug)]
 enum Input {
-    /// An SNDU, but for its CRC.
+    /// SNDU without its CRC.
     Sndu(Vec<u8>),
-    /// A section of PSI, but for its CRC.
+    /// Section of PSI without its CRC.
     Section(Vec<u8>),
-    /// What lies behind a base header.
+    /// Octets after a base header.
     Chain(u16, Vec<u8>),
-    /// What is put together.
+    /// Parts of an SNDU to be built.
     Pdu { to: Option<[u8; 6]>, headers: Vec<(u8, Vec<u8>)>, ether_type: u16, pdu: Vec<u8> },
     /// Several PDUs.
     Concat { type_field: u16, pdus: Vec<Vec<u8>> },

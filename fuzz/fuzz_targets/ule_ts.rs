@@ -1,6 +1,6 @@
 #![no_main]
-//! TS Packets: a Receiver takes any of them without a panic; what an Encapsulator sends in any mode comes back, and of
-//! streams that suffer nothing comes back that was not sent.
+//! TS Packets: a Receiver handles any of them without a panic; output of an Encapsulator in any mode is restored, and
+//! an undisturbed stream delivers only what was sent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use thinair_wire::time::Instant;
 enum Input {
     /// TS Packets; the PID of most is ours.
     Packets { lenient: [bool; 3], discard: bool, room: u16, packets: Vec<Packet> },
-    /// A stream of octets without limits.
+    /// Stream of octets without packet boundaries.
     Octets { octets: Vec<u8>, piece: u8 },
-    /// PDUs, how they are sent, and what happens to TS Packets: nothing if there is nothing.
+    /// PDUs, their encapsulation, and impairments of the TS Packets; empty: none.
     Sent { since_last: bool, millis: u8, concat: Option<(u8, u16)>, pdus: Vec<Pdu>, fates: Vec<Fate> },
 }
 
@@ -119,7 +119,7 @@ impl Packet {
     }
 }
 
-/// PDUs that wait, and which of those sent they are.
+/// Waiting PDUs, with their numbers.
 #[derive(Default)]
 struct Waiting(VecDeque<(Option<Npa>, EtherType, Vec<u8>)>);
 
@@ -135,7 +135,7 @@ impl Source for Waiting {
     }
 }
 
-/// Sends PDUs, each with its number in it, and returns them with the TS Packets.
+/// Encapsulates PDUs, each with its number in it. Returns their octets, and the TS Packets.
 fn sent(config: EncapsulatorConfig, pdus: &[Pdu]) -> (Vec<Vec<u8>>, Vec<TsPacket>) {
     let mut encapsulator = Encapsulator::new(config);
     let (mut sent, mut packets, mut waiting) = (Vec::new(), Vec::new(), Waiting::default());
@@ -150,7 +150,7 @@ fn sent(config: EncapsulatorConfig, pdus: &[Pdu]) -> (Vec<Vec<u8>>, Vec<TsPacket
         let mut out = |packet: &TsPacket| packets.push(*packet);
         match pdu.step {
             Step::Push | Step::PushAndFlush => {
-                // Behind what waits, or it would overtake.
+                // After the waiting PDUs, to keep the order.
                 let mut pushed = false;
                 if waiting.0.is_empty() {
                     pushed = encapsulator.push(now, &sndu, &mut out).is_ok();
@@ -198,7 +198,7 @@ fn received(packets: &[TsPacket], fates: &[Fate]) -> Vec<Vec<u8>> {
         Payload::Pdu(_, pdu) => got.push(pdu.to_vec()),
         Payload::Bridged(_) | Payload::TsPackets(_) => panic!("nothing of that was sent"),
     };
-    // A fate that arrives holds for some more packets.
+    // `Arrives` holds for several packets.
     let mut coming = fates.iter().cycle().flat_map(|fate| match *fate {
         Fate::Arrives(more) => vec![*fate; 1 + usize::from(more)],
         _ => vec![*fate],

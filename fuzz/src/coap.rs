@@ -1,12 +1,12 @@
-//! CoAP between two endpoints, for a profile that is given: conversations in which identifiers, tokens and options
-//! change as those of real endpoints do, and as they should not.
+//! CoAP between two endpoints, for a given profile: conversations in which identifiers, tokens and options change as
+//! those of real endpoints do, and also in other ways.
 
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::FormatPolicy;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressor, CompressorConfig, CompressorMemory, DecompressError,
@@ -18,10 +18,10 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use crate::ROOM;
 
-/// Flows between the two endpoints.
+/// Number of flows between the two endpoints.
 const FLOWS: usize = 3;
 
-/// A channel in both directions, with its ends.
+/// Channel in both directions, with its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Setup {
     large: bool,
@@ -34,13 +34,13 @@ pub struct Setup {
     optimistic: bool,
     /// A context is never given up, so that an input can try many packets on one.
     patient: bool,
-    /// Places for exchanges; with none no response refers to its request.
+    /// Number of slots for exchanges; with 0 no response refers to its request.
     exchanges: u8,
     bases: u8,
     seed: u64,
 }
 
-/// Learned from the conversation of [`OPENING`].
+/// Bases learned from the conversation of [`OPENING`].
 static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
     let setup = Setup {
         large: false,
@@ -89,20 +89,20 @@ impl Setup {
         config
     }
 
-    /// What both ends have, in the same order.
+    /// Bases of both ends, in equal order.
     fn base_slots(&self) -> Slots<'static, Base> {
         let wanted = usize::from(self.bases % 8);
         let bases = if wanted == 0 { &[][..] } else { &BASES };
         Slots::owned(bases.iter().copied().take(wanted).collect())
     }
 
-    /// The compressor.
+    /// Creates the compressor.
     pub fn compressor(&self, profile: ProfileId) -> Compressor<'static> {
         let config = self.config(profile);
         Compressor::new(config, CompressorMemory::owned(&config.channel, 4)).with_bases(self.base_slots())
     }
 
-    /// The decompressor.
+    /// Creates the decompressor.
     pub fn decompressor(&self, profile: ProfileId) -> Decompressor<'static> {
         let channel = self.channel(profile);
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -120,67 +120,67 @@ impl Setup {
     }
 }
 
-/// A number that goes from one message to the next.
+/// Change of a number from one message to the next.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Id {
-    /// One more.
+    /// Plus one.
     Next,
-    /// So much more or less.
+    /// Plus or minus a step.
     Step(i8),
-    /// Anything.
+    /// Any value.
     Jump(u16),
-    /// That of the last message of the other side.
+    /// Value of the other side's last message.
     OfPeer,
-    /// Another one each time.
+    /// Random value for each message.
     Random,
 }
 
-/// The token of a message.
+/// Token of a message.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Token {
-    /// No octet.
+    /// Token of length 0.
     Empty,
-    /// The same for all messages with these parameters.
+    /// One token for all messages with these parameters.
     Fixed { fill: u8, len: u8 },
-    /// A uint that counts, in its shortest form if it has no length.
+    /// Counter as a uint, in its shortest form if it has no length.
     Counts { len: Option<u8> },
-    /// Another one each time.
+    /// Random token for each message.
     Random { len: u8 },
-    /// That of the last message of the other side.
+    /// Token of the other side's last message.
     OfPeer,
 }
 
-/// The value of an option.
+/// Value of an option.
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Value {
-    /// The same for all messages with these parameters.
+    /// One value for all messages with these parameters.
     Fixed { fill: u8, len: u16 },
-    /// A uint that counts.
+    /// Counter as a uint.
     Counts { from: u32, step: i8 },
-    /// NUM of Block counts; M and SZX.
+    /// Block option with a counting NUM; M and SZX.
     Block { low: u8 },
     /// An OSCORE option whose Partial IV counts.
     Oscore { from: u32, flags: u8, behind: u8 },
-    /// A prefix, and other octets each time.
+    /// Prefix, and random octets for each message.
     Tail { prefix: u8, len: u8 },
     /// Any octets.
     Octets(Vec<u8>),
 }
 
-/// What is done to a packet before it is sent.
+/// Damage of a packet before it is sent.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Damage {
-    /// An octet of the CoAP message. The UDP checksum is right nevertheless.
+    /// Changes an octet of the CoAP message, with a right checksum.
     Message { at: u8, xor: u8 },
-    /// An octet of the packet.
+    /// Changes an octet of the packet.
     Packet { at: u8, xor: u8 },
-    /// The CoAP message ends early, with a right checksum.
+    /// Truncates the CoAP message, with a right checksum.
     Short { by: u8 },
-    /// The UDP checksum is zero.
+    /// Sets the UDP checksum to zero.
     NoChecksum,
 }
 
-/// So many messages of one kind.
+/// Messages of one kind.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Step {
     server: bool,
@@ -192,13 +192,13 @@ pub struct Step {
     code: u8,
     id: Id,
     token: Token,
-    /// Numbers, or the distances between them.
+    /// Option Numbers, or the differences between them.
     options: Vec<(u16, Value)>,
     payload: u8,
     ip_id: Id,
     ttl: u8,
     damage: Option<Damage>,
-    /// Only on a link that loses packets.
+    /// Lost, on a lossy link only.
     lost: bool,
 }
 
@@ -259,13 +259,13 @@ static OPENING: LazyLock<Vec<Step>> = LazyLock::new(|| {
     steps
 });
 
-/// What goes on in one flow.
+/// State of the conversation in one flow.
 #[derive(Clone, Debug)]
 struct Talk {
     v6: bool,
     port: u16,
     count: u32,
-    /// Of client and server: last Message ID, token, IP-ID.
+    /// Last Message ID, token and IP-ID of client and server.
     ids: [u16; 2],
     tokens: [Vec<u8>; 2],
     ip_ids: [u16; 2],
@@ -335,7 +335,7 @@ impl Talk {
         }
     }
 
-    /// The next message, as a packet.
+    /// Next message, as a packet.
     fn packet(&mut self, step: &Step) -> Vec<u8> {
         let side = usize::from(step.server);
         self.count = self.count.wrapping_add(1);
@@ -431,7 +431,7 @@ fn option(coap: &mut Vec<u8>, delta: u16, value: &[u8]) {
     coap.extend_from_slice(value);
 }
 
-/// A uint in its shortest form.
+/// Uint in its shortest form.
 fn uint(value: u32) -> Vec<u8> {
     value.to_be_bytes().into_iter().skip_while(|octet| *octet == 0).collect()
 }
@@ -446,7 +446,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that perhaps loses packets.
+    /// Creates a link, which may be lossy.
     pub fn new(setup: &Setup, profile: ProfileId, loses: bool) -> Self {
         Self {
             ends: [setup.endpoint(profile), setup.endpoint(profile)],
@@ -456,8 +456,8 @@ impl Link {
         }
     }
 
-    /// Sends the packets of a step: what is not lost comes back, and on a link that loses nothing, bit for bit.
-    /// `tell` is told each ROHC packet of the server.
+    /// Sends the packets of a step: delivered packets are restored, on a lossless link bit for bit. Calls `tell` with
+    /// each ROHC packet of the server.
     pub fn step(&mut self, step: &Step, tell: &mut impl FnMut(&[u8])) {
         let talk = usize::from(step.flow) % FLOWS;
         for _ in 0..=step.repeat % 16 {
@@ -510,24 +510,24 @@ impl Link {
     }
 }
 
-/// Two endpoints talk; what they send comes back.
+/// Conversation of two endpoints, whose packets are restored.
 pub fn round_trip(profile: ProfileId, setup: &Setup, loses: bool, steps: &[Step]) {
     let mut link = Link::new(setup, profile, loses);
     steps.iter().take(48).for_each(|step| link.step(step, &mut |_| {}));
 }
 
-/// What comes to the ears of a compressor.
+/// Input of a compressor.
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Event {
     /// Packets to send.
     Send(Step),
-    /// Data of a feedback element, from anybody.
+    /// Data of a forged feedback element.
     Feedback(Vec<u8>),
-    /// The same for a CID: an ACK type, bits of the MSN, and options.
+    /// Feedback element for a CID: an ACK type, bits of the MSN, and options.
     Element { cid: u8, ack: u8, msn: u8, options: Vec<u8> },
 }
 
-/// Whatever feedback says, a decompressor that has received every packet takes the next one.
+/// After any feedback, a decompressor that has received every packet accepts the next one.
 pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
     let mut compressor = setup.compressor(profile);
     let mut decompressor = setup.decompressor(profile);
@@ -564,23 +564,23 @@ pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
     }
 }
 
-/// A ROHC packet for a decompressor, from anybody.
+/// Forged ROHC packet for a decompressor.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Forged {
-    /// One that was sent and delivered, to start from, if any.
+    /// Delivered packet to start from, if any.
     like: Option<u8>,
-    /// Octets that are put in, and those that change.
+    /// Octets that are inserted before it, and octets that change.
     front: Vec<u8>,
     changes: Vec<(u8, u8)>,
-    /// So many octets at the end are missing.
+    /// Number of octets that are cut off at the end.
     short: u8,
-    /// Which octet is tried with every value, if any: a CRC of 8 bits is found that way.
+    /// Octet of which every value is tried, if any, to find a right CRC of 8 bits.
     search: Option<u8>,
     wait: u16,
 }
 
-/// Packets from anybody, for a decompressor that has contexts: they are decompressed or refused, and what is
-/// delivered is well formed.
+/// Forged packets for a decompressor with contexts: they are decompressed or rejected, and every delivered packet is
+/// well formed.
 pub fn decompress(profile: ProfileId, setup: &Setup, steps: &[Step], packets: &[Forged]) {
     let mut link = Link::new(setup, profile, false);
     let mut heard: Vec<Vec<u8>> = Vec::new();
@@ -629,7 +629,7 @@ fn try_one(victim: &mut Endpoint<'_>, now: Instant, octets: &[u8]) -> Result<usi
     }
     let done = outcome?;
     assert_well_formed(&done, octets, &out);
-    // What was delivered can be dissected, too. (A unit in segments is not dissected piece by piece.)
+    // A delivered packet can be dissected, too. (A segmented unit is not dissected segment by segment.)
     if octets[0] & 0b1111_1110 != 0b1111_1110 && octets[0] & 0b1111_1000 != 0b1111_0000 {
         assert!(
             traced.is_none() || traced == Some((done.cid, done.profile, done.format)),
@@ -639,7 +639,7 @@ fn try_one(victim: &mut Endpoint<'_>, now: Instant, octets: &[u8]) -> Result<usi
     Ok(done.len)
 }
 
-/// Headers that were rebuilt are headers, and say the lengths that are there.
+/// Restored headers are valid headers with right lengths.
 fn assert_well_formed(done: &Decompressed, rohc: &[u8], out: &[u8]) {
     assert!(done.header_in <= rohc.len() && done.header_out <= done.len && done.len <= out.len(), "{done:?}");
     if done.len == 0 || done.profile == ProfileId::Uncompressed {

@@ -1,5 +1,5 @@
-//! The packagings of the tunnel: bodies from outside, and units of this side's own, of whose bodies some are lost, come
-//! twice or are damaged.
+//! Packagings of the tunnel: bodies from outside, and our own units, some of whose bodies are lost, duplicated or
+//! damaged.
 
 use std::time::Duration;
 
@@ -12,34 +12,34 @@ use thinair_tunnel::unit::{Protocol, SiteId, Unit};
 use thinair_ule::{Npa, Pid};
 use thinair_wire::time::Instant;
 
-/// Octets of the longest unit.
+/// Maximum size of a unit in octets.
 const LARGEST: usize = 2_000;
 
-/// Bits a second of the fastest stream of constant rate.
+/// Maximum rate of a constant-rate stream, in bit/s.
 const FASTEST: u32 = 4_000_000;
 
-/// What a target is given.
+/// Input of a target.
 #[derive(Arbitrary, Debug)]
 pub enum Input<'a> {
     /// Bodies from outside.
     Bodies { bridged: bool, mesh: bool, bodies: Vec<Octets<'a>> },
-    /// A stream from outside, in pieces of this many octets.
+    /// Stream from outside, in pieces of this many octets.
     Stream { octets: &'a [u8], piece: u8 },
-    /// Units, and what becomes of their bodies: nothing if there is nothing.
+    /// Units, and fates of their bodies; empty: all arrive.
     Units { config: Config, units: Vec<Pushed>, fates: Vec<Fate> },
 }
 
-/// A body from outside.
+/// Body from outside.
 #[derive(Arbitrary, Debug)]
 pub struct Octets<'a> {
     octets: &'a [u8],
     several: bool,
     addressed: bool,
-    /// What most bodies of this packaging begin with.
+    /// Start of most bodies of this packaging.
     begins: bool,
 }
 
-/// How units are packaged.
+/// Packaging of units.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Config {
     body: u16,
@@ -52,7 +52,7 @@ pub struct Config {
     bitrate: Option<u32>,
 }
 
-/// A unit, and what happens behind it.
+/// Unit, and the event after it.
 #[derive(Arbitrary, Debug)]
 pub struct Pushed {
     protocol: u8,
@@ -62,18 +62,18 @@ pub struct Pushed {
     millis: u8,
 }
 
-/// What becomes of a body.
+/// Fate of a body.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Fate {
-    /// It comes.
+    /// It arrives.
     Comes,
     /// It is lost.
     Lost,
-    /// It comes twice.
+    /// It arrives twice.
     Twice,
-    /// A bit of it changes.
+    /// One of its bits is flipped.
     Flipped(u16),
-    /// It ends there.
+    /// It is truncated at this octet.
     Cut(u16),
 }
 
@@ -134,7 +134,7 @@ pub fn run(
 
 type Sent = (Protocol, Vec<u8>);
 
-/// What arrives is what was sent, in order: all of it, if nothing happened. A flipped bit is found where there are CRCs.
+/// Units arrive unchanged, and in order: all of them, if nothing happened. CRCs, where present, detect a flipped bit.
 fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fate]) {
     let (Some(mut packager), Ok(mut unpackager)) =
         (packager(packaging, config), Unpackager::new(packaging, &mesh(2, 1), LARGEST, config.bridged))
@@ -202,7 +202,7 @@ fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fa
     }
     let UnpackagerCounters { units, .. } = unpackager.counters();
     assert_eq!(units as usize, got.len());
-    // Padding in front of a ROHC packet is a part of it.
+    // Padding before a ROHC packet is part of it.
     if matches!(packaging, Packaging::Packed) && config.pad > 1 && !config.bridged {
         for (_, octets) in sent.iter_mut().chain(&mut got) {
             octets.drain(..octets.iter().take_while(|octet| **octet == 0xE0).count());
@@ -235,7 +235,7 @@ fn poll(packager: &mut Packager, now: Instant, sink: &mut dyn FnMut(thinair_tunn
     assert!(packager.poll_at().is_none_or(|at| at > now));
 }
 
-/// Site `own` of two, seen from there. Both have the same address.
+/// View of site `own` of two. Both have one address.
 fn mesh(own: u8, other: u8) -> Others {
     let npa = Npa::new([2, 0, 0, 0, 0, 1]);
     let id = SiteId::new(other).expect("not 0");

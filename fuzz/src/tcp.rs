@@ -1,4 +1,4 @@
-//! TCP connections between two ends of profile 0x0006, which change as those of real stacks do, and as they should not.
+//! TCP connections between two ends of profile 0x0006, which change as those of real stacks do, and also in other ways.
 
 use arbitrary::Arbitrary;
 use thinair_rohc::{
@@ -12,7 +12,7 @@ use thinair_wire::header::tcp::Tcp;
 
 use crate::ROOM;
 
-/// A channel with both its ends.
+/// Channel with both its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Setup {
     large: bool,
@@ -33,7 +33,7 @@ impl Setup {
         Channel::new(cids, u16::from(self.max_cid % 4), profiles).expect("every space has CID 3")
     }
 
-    /// The compressor.
+    /// Creates the compressor.
     pub fn compressor(&self) -> Compressor<'static> {
         let refresh = match self.refresh {
             0 => Refresh::Off,
@@ -50,7 +50,7 @@ impl Setup {
         Compressor::new(config, CompressorMemory::owned(&config.channel, 4))
     }
 
-    /// The decompressor.
+    /// Creates the decompressor.
     pub fn decompressor(&self) -> Decompressor<'static> {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -77,10 +77,10 @@ struct Connection {
     options: Vec<u8>,
 }
 
-/// What happens before a packet is sent.
+/// Change before a packet is sent.
 #[derive(Arbitrary, Clone, Debug)]
 enum Change {
-    /// The next segment of so many octets, or an acknowledgment.
+    /// Next segment of this many octets, or an acknowledgment.
     Data(u8),
     Ack(u16),
     Window(u16),
@@ -92,7 +92,7 @@ enum Change {
     Options(Vec<u8>),
 }
 
-/// A packet, and others like it.
+/// Packet, and its repetitions.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Step {
     flow: bool,
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// The packet of a step. Options are whole words; two octets of zero stand for timestamps.
+    /// Packet of a step. Options are whole words; two octets of zero stand for timestamps.
     fn packet(&self, step: &Step) -> Vec<u8> {
         let mut options = self.options.clone();
         if options.first() == Some(&0) {
@@ -137,7 +137,7 @@ impl Connection {
             destination_port: 80,
             sequence_number: self.seq,
             acknowledgment_number: self.ack,
-            // Acknowledgments are the rule.
+            // Most segments have the ACK flag.
             ack: !bit(4),
             psh: bit(3),
             syn: bit(1),
@@ -177,17 +177,17 @@ impl Connection {
     }
 }
 
-/// Two connections that begin somewhere.
+/// Two connections with random initial state.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Connections([Connection; 2]);
 
-/// Sends packets over a link. Without losses each comes back bit for bit; with them nothing panics.
+/// Sends packets over a link. Without losses each is restored bit for bit; with losses nothing panics.
 pub fn round_trip(setup: &Setup, connections: &Connections, steps: &[Step], loses: bool) {
     let (mut near, mut far) = (setup.compressor(), setup.decompressor());
     send(&mut near, &mut far, connections, steps, loses);
 }
 
-/// Packets of anybody, for a decompressor that has contexts.
+/// Forged packets for a decompressor with contexts.
 pub fn decompress(setup: &Setup, connections: &Connections, steps: &[Step], forged: &[Vec<u8>]) {
     let (mut near, mut far) = (setup.compressor(), setup.decompressor());
     let mut now = send(&mut near, &mut far, connections, steps, false);

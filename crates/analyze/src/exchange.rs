@@ -1,8 +1,10 @@
-//! What a request and its response took of a link: packets, octets by layer, and how long until the object was there.
+//! Cost of a request and its response on a link: packets, octets by layer, and time until the object was
+//! delivered.
 //!
-//! Is given the packets of one exchange with the times at which they entered the link and left it: those of a link's own
-//! log, or of a capture, where both are the same. Finds the object by its octets in what was said, so that it need not
-//! know the service: all else above UDP and TCP is header of the application. It refuses to know what is encrypted.
+//! The input is the packets of one exchange with the times at which they entered and left the link: from the
+//! log of a link, or from a capture, where both times are equal. The object is located by its octets, so any
+//! service is supported: all other octets above UDP and TCP count as application header. Encrypted exchanges
+//! are not supported.
 
 use std::net::IpAddr;
 
@@ -13,42 +15,45 @@ use thinair_wire::header::protocol;
 use crate::follow::{Follower, Octets};
 use crate::packet::Packet;
 
-/// Octets of a stream that are kept, each way.
+/// Octets of a stream kept in memory, in each direction.
 const MOST: usize = 1 << 20;
 
-/// The way of a packet over a link. Times are nanoseconds of one clock.
+/// A packet on a link. Times are in nanoseconds of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<'p> {
-    /// When it entered.
+    /// Time of entering the link.
     pub entered: u64,
-    /// When it was delivered; `None` if it was not.
+    /// Time of delivery; `None` if the packet was not delivered.
     pub delivered: Option<u64>,
     /// The IP packet.
     pub octets: &'p [u8],
 }
 
-/// An exchange, whose client is the host that sent the first packet.
+/// An exchange; the client is the host that sent the first packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// IP packets that entered the link, both ways, from the first one to the last one of the connection.
+    /// IP packets that entered the link in both directions, from the first to the last one of the connection.
     pub packets: u64,
-    /// Of them, those that said nothing new: TCP segments and CoAP messages that were sent before.
+    /// Retransmissions among them: TCP segments without new octets, and repeated CoAP messages.
     pub again: u64,
-    /// Of them, those that were not delivered.
+    /// Packets among them that were not delivered.
     pub lost: u64,
-    /// Octets of all packets. The payload is the object, once; what else is not of a header of IP, UDP or TCP is header of
-    /// the application. Without the object all of that is.
+    /// Octets of all packets by layer. The payload is the object, once; all other octets that are not part of
+    /// an IP, UDP or TCP header count as application header, all of them if the object is missing.
     pub octets: Octets,
-    /// From the entering of the first packet to that of the client's first one with octets of the application.
+    /// Time from the first packet to the first packet of the client with application octets, both entering
+    /// the link.
     pub set_up_ns: Option<u64>,
-    /// From the entering of the first packet to the delivery of the last octet of the object, if the server sent it.
+    /// Time from the first packet entering the link to the delivery of the last octet of the object, if the
+    /// server sent it.
     pub download_ns: Option<u64>,
-    /// From the entering of the first packet to the delivery of the last packet in which the server said something new.
+    /// Time from the first packet entering the link to the delivery of the last packet of the server with new
+    /// octets.
     pub answered_ns: Option<u64>,
 }
 
 impl Exchange {
-    /// The share of the download in which the connection was set up: 0 to 1.
+    /// Share of the download time spent on connection setup, 0 to 1.
     pub fn set_up_share(&self) -> Option<f64> {
         match (self.set_up_ns, self.download_ns) {
             (Some(set_up), Some(download)) if download > 0 => Some(set_up as f64 / download as f64),
@@ -62,12 +67,12 @@ impl Exchange {
     }
 }
 
-/// What one host said.
+/// Octets sent by one host.
 #[derive(Default)]
 struct Stream {
-    /// What came where, and when it was delivered: places begin at 0.
+    /// Pieces with their offsets, from 0, and times of delivery.
     pieces: Vec<(usize, Vec<u8>, u64)>,
-    /// Where the next piece begins that is of no stream.
+    /// Offset for the next piece that is not part of a TCP stream.
     end: usize,
 }
 
@@ -81,12 +86,12 @@ impl Stream {
         self.pieces.push((place, octets.to_vec(), delivered));
     }
 
-    /// When the last octet of the object was there, if all of it was.
+    /// Time at which the last octet of the object was delivered; `None` if it was not delivered completely.
     fn has(&self, object: &[u8]) -> Option<u64> {
         if object.is_empty() {
             return None;
         }
-        // An octet is there when its first copy is.
+        // An octet is delivered with its first copy.
         let mut whole = vec![(0, u64::MAX); self.end];
         for (place, octets, delivered) in &self.pieces {
             for (known, octet) in whole.iter_mut().skip(*place).zip(octets) {
@@ -102,9 +107,10 @@ impl Stream {
     }
 }
 
-/// Measures an exchange in which `object` was sent, one way or the other. Passages that are no IP packets are passed over.
+/// Measures an exchange in which `object` was sent in either direction. Ignores passages that are not IP
+/// packets.
 ///
-/// **Passages must be in the order of their entering, and of one exchange alone.**
+/// **Passages must be in the order of entering the link, and belong to a single exchange.**
 pub fn measure<'p>(
     passages: impl IntoIterator<Item = Passage<'p>>,
     object: &[u8],
@@ -135,7 +141,7 @@ pub fn measure<'p>(
         if !is_of_client && !said.again {
             exchange.answered_ns = exchange.answered_ns.max(Some(since(delivered)));
         }
-        // Of a CoAP message the payload alone: an object may be in several.
+        // Of a CoAP message only the payload: an object may be spread over several.
         let behind = packet.headers() + said.octets.application as usize;
         let stream = &mut streams[usize::from(!is_of_client)];
         if said.place.is_some() || !said.again {
@@ -160,7 +166,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// An IPv4 packet between the client 192.0.2.1 and the server 192.0.2.2.
+    /// Returns an IPv4 packet between the client 192.0.2.1 and the server 192.0.2.2.
     fn ipv4(from_client: bool, protocol: u8, fragment: u16, behind: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x45, 0];
         packet.extend((20 + behind.len() as u16).to_be_bytes());
@@ -240,7 +246,7 @@ mod tests {
         assert_eq!(of.download_ns, Some(45 * MS));
     }
 
-    /// The numbers of a published exchange: 6 packets, 120 octets of IP, 148 of TCP.
+    /// Figures of a published exchange: 6 packets, 120 octets of IP, 148 of TCP.
     fn fast_open() -> Vec<(u64, Option<u64>, Vec<u8>)> {
         let request = [b'x'; 48];
         let reply = b"HTTP/1.0 200\r\n\r\n0123456789";

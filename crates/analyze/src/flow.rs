@@ -1,4 +1,5 @@
-//! The flows of a run, in order of appearance: a few octets for each of them, and every sum for those that are listed.
+//! Flows of a run, in order of appearance: a few octets of memory for each, and all sums for those that are
+//! listed.
 
 use std::collections::HashMap;
 
@@ -14,22 +15,22 @@ use crate::sides::{Side, Sides};
 use crate::survey::Listed;
 use crate::tally::{Carried, Traffic};
 
-/// Packets of a flow up to which it may get larger: a context is paid for by the packets behind its first ones.
+/// Number of packets up to which a flow may grow by compression: a context pays off after its first packets.
 const SHORT: u64 = 20;
 
-/// One flow and its octets so far.
+/// A flow and its octets so far.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) key: FlowKey,
     pub(crate) side: Side,
-    /// Index of the input it is in.
+    /// Index of its input.
     pub(crate) input: usize,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     /// Octets by scheme, in the order of schemes.
     pub(crate) sums: Box<[Sum]>,
     rtp: Option<Box<Streams>>,
-    /// Every sum, if the flow is listed.
+    /// All sums, if the flow is listed.
     pub(crate) detail: Option<Box<Detail>>,
 }
 
@@ -38,13 +39,13 @@ pub(crate) struct Flow {
 pub(crate) struct Sum {
     pub(crate) bytes: u64,
     pub(crate) feedback_bytes: u64,
-    /// Octets by which the flow may be larger than without compression: CIDs, and 3 octets of each IR packet.
+    /// Octets by which the flow may exceed its uncompressed size: CIDs, and 3 octets of each IR packet.
     allowed: u64,
-    /// Packets since the one that built the context.
+    /// Packets since the one that established the context.
     pub(crate) gap: Gap,
 }
 
-/// Every sum of a flow.
+/// All sums of a flow.
 #[derive(Debug)]
 pub(crate) struct Detail {
     pub(crate) traffic: Traffic,
@@ -54,7 +55,8 @@ pub(crate) struct Detail {
 }
 
 impl Flow {
-    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a stream on.
+    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a
+    /// stream on.
     pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &Ports) -> usize {
         if let Some(len) = packet.coap(coap) {
             return len;
@@ -79,16 +81,16 @@ impl Flow {
         }
     }
 
-    /// Returns true if the flow has more than [`SHORT`] packets, and they took more octets in a scheme than before, CIDs and
-    /// IR packets allowed for.
+    /// True if the flow has more than [`SHORT`] packets, and a scheme sent more octets than without
+    /// compression, apart from CIDs and IR packets.
     pub(crate) fn is_larger(&self, sum: &Sum) -> bool {
         self.packets > SHORT && sum.bytes + sum.feedback_bytes > self.bytes + sum.allowed
     }
 }
 
 impl Sum {
-    /// Adds the trip of a packet. Returns the packets and nanoseconds between two packets that build the context, if the trip
-    /// ends such a gap.
+    /// Adds the trip of a packet. If it ends a gap between two packets that establish the context, returns
+    /// the length of the gap in packets and nanoseconds.
     pub(crate) fn add(&mut self, now: Instant, trip: &Trip) -> Option<(u64, u64)> {
         self.bytes += trip.len as u64;
         self.feedback_bytes += trip.feedback_len();
@@ -97,25 +99,25 @@ impl Sum {
     }
 }
 
-/// The RTP streams of a flow, of which there may be several: each with an SSRC of its own.
+/// RTP streams of a flow, each with its own SSRC.
 #[derive(Debug, Default)]
 struct Streams {
-    /// The last packet of each, and how many in a row went on before it; the newest last.
+    /// The last packet of each stream and the number of consecutive packets before it; newest last.
     latest: Vec<(RtpTrace, u8)>,
     ssrcs: Vec<u32>,
 }
 
 impl Streams {
-    /// Streams of a flow that are followed at a time.
+    /// Maximum number of streams followed at a time in a flow.
     const FOLLOWED: usize = 4;
 
-    /// SSRCs that are kept.
+    /// Maximum number of SSRCs kept.
     const KEPT: usize = 8;
 
-    /// Packets in a row that must go on before an SSRC is told.
+    /// Consecutive packets required before an SSRC is reported.
     const PROOFS: u8 = 3;
 
-    /// Whether a packet goes on with a stream.
+    /// True if a packet continues a stream.
     fn go_on(&mut self, trace: RtpTrace) -> bool {
         let at = self.latest.iter().position(|(before, _)| before.ssrc == trace.ssrc);
         let before = at.map(|at| self.latest.remove(at));
@@ -135,7 +137,7 @@ impl Streams {
     }
 }
 
-/// Flows of one link by their keys, each with a value, in order of appearance.
+/// Flows of one link by key, each with a value, in order of appearance.
 #[derive(Debug)]
 pub(crate) struct Directory<T> {
     index: HashMap<FlowKey, usize>,
@@ -150,7 +152,7 @@ impl<T> Default for Directory<T> {
 }
 
 impl<T> Directory<T> {
-    /// The value of a packet's flow; of a new flow, the one that `value` makes of its side.
+    /// Returns the value for a packet's flow; for a new flow, the result of `value` for its side.
     pub(crate) fn of(&mut self, packet: &Packet<'_>, value: impl FnOnce(Side) -> T) -> &mut T {
         let at = *self.index.entry(packet.key).or_insert_with(|| {
             self.list.push(value(self.sides.of_flow(packet.key.source, packet.key.destination)));
@@ -164,7 +166,7 @@ impl<T> Directory<T> {
         &self.list
     }
 
-    /// The next link begins: its packets belong to no flow of before.
+    /// Starts the next link, whose packets begin new flows.
     fn forget(&mut self) {
         (self.index, self.sides) = (HashMap::new(), Sides::default());
     }
@@ -179,18 +181,18 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// No flows yet.
+    /// Returns an empty list of flows.
     pub(crate) fn new(listed: Listed) -> Self {
         Self { directory: Directory::default(), listed, input: 0 }
     }
 
-    /// The next input begins.
+    /// Starts the next input.
     pub(crate) fn start(&mut self, input: usize) {
         self.directory.forget();
         self.input = input;
     }
 
-    /// The flow of a packet, for `schemes` schemes.
+    /// Returns the flow of a packet, for `schemes` schemes.
     pub(crate) fn of(&mut self, packet: &Packet<'_>, schemes: usize) -> &mut Flow {
         let (number, listed, input) = (self.directory.list.len(), &self.listed, self.input);
         self.directory.of(packet, |side| Flow {
@@ -248,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Packets of 28 octets, the first as an IR packet, each with a CID of an octet.
+    /// Packets of 28 octets, the first one as an IR packet, each with a CID of one octet.
     fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
         let octets =
             *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";

@@ -1,25 +1,25 @@
-//! Which packets are lost: a function of seed and packet number alone, so that schemes are comparable.
+//! Random packet loss as a function of seed and packet number only, so that schemes are comparable.
 
 use crate::settings::Loss;
 
-/// What is sent for one packet of the capture.
+/// A packet sent on the link because of one packet of the capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sent {
     /// The compressed packet.
     Packet,
-    /// The n-th feedback packet that it gave rise to.
+    /// The n-th feedback packet that it caused.
     Feedback(u32),
 }
 
 impl Loss {
-    /// Whether the link loses what is sent for packet `number` of the run.
+    /// True if the link drops what is sent for packet `number` of the run.
     pub(crate) fn takes(&self, number: u64, sent: Sent) -> bool {
         let stream = match sent {
             Sent::Packet => 0,
             Sent::Feedback(n) => u64::from(n) + 1,
         };
         let hash = mix(mix(self.seed ^ mix(stream)).wrapping_add(number));
-        // 53 bits are what an f64 holds.
+        // An f64 represents 53 bits exactly.
         ((hash >> 11) as f64) < self.probability * (1_u64 << 53) as f64
     }
 }

@@ -1,6 +1,6 @@
-//! Packets in frames of IEEE 802.15.4: compressed by LOWPAN_IPHC and in fragments. A packet is put together here, and
-//! counts with the frame that completes it. Contexts of LOWPAN_IPHC are not in a capture: packets whose addresses need one
-//! that was not given are counted and skipped.
+//! Reassembly of packets in frames of IEEE 802.15.4, which are compressed with LOWPAN_IPHC and fragmented. A
+//! packet counts with the frame that completes it. A capture does not contain the contexts of LOWPAN_IPHC:
+//! packets with addresses that need a context which was not given are skipped and counted.
 
 use std::time::Duration;
 
@@ -13,15 +13,16 @@ use thinair_lowpan::{
 };
 use thinair_wire::time::Instant;
 
-/// Packets that are put together at the same time.
+/// Maximum number of packets reassembled at a time.
 const SLOTS: usize = 16;
 
-/// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
+/// Maximum size of an IPv6 packet in one frame, in octets; no frame expands to more.
 const ROOM: usize = 4_096;
 
-/// Packets that the nodes of a mesh would make of the frames.
+/// Reassembles packets as the nodes of a mesh do.
 pub(crate) struct Mesh {
-    /// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
+    /// A capture contains the fragments of both directions and of all nodes. A packet with an elided checksum
+    /// is accepted.
     settings: Settings,
     reassembler: Reassembler<Vec<u8>, SLOTS>,
     packet: Vec<u8>,
@@ -29,7 +30,7 @@ pub(crate) struct Mesh {
 }
 
 impl Mesh {
-    /// `contexts` are those of LOWPAN_IPHC that the nodes of a captured network have.
+    /// `contexts`: those of LOWPAN_IPHC in the captured network.
     pub(crate) fn new(contexts: Contexts) -> Self {
         let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
         let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
@@ -37,11 +38,12 @@ impl Mesh {
         Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
     }
 
-    /// The packet that a frame has or completes, or a stable name of the reason why there is none.
+    /// Returns the packet that a frame contains or completes, or a stable name of the reason why there is
+    /// none.
     pub(crate) fn packet(&mut self, time: Timestamp, captured: MacFrame<'_>) -> Result<&[u8], &'static str> {
-        // Captures jump back now and then; engines must not.
+        // Times in captures can go backwards; engines need monotonic time.
         self.latest = self.latest.max(Instant::ZERO + Duration::from_nanos(time.as_nanos()));
-        // Check sequences of 4 octets are not computed here.
+        // Check sequences of 4 octets are not verified.
         if captured.fcs.len() == fcs::LEN && captured.fcs != fcs::fcs(captured.octets) {
             return Err("wrong_fcs");
         }

@@ -1,4 +1,4 @@
-//! The run: records of captures in, [`Outcome`] out.
+//! The run of an analysis: from records of captures to an [`Outcome`].
 
 use std::io::Read;
 use std::rc::Rc;
@@ -26,14 +26,15 @@ mod tests;
 
 pub use live::Live;
 
-/// Records between two calls of the progress function.
+/// Number of records between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 
-/// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
+/// Sends the packets of captures, each a separate link, through every scheme.
 ///
-/// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order, then
-/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: by some kilobytes for each of the
-/// [`most_flows`](Settings::most_flows) flows that are listed with every sum, and by less than one for each of the others.
+/// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order,
+/// then [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: some kilobytes for
+/// each of the [`most_flows`](Settings::most_flows) flows that are listed with all sums, and less than one
+/// for each other flow.
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
@@ -41,17 +42,17 @@ pub struct Analysis {
     inputs: Vec<Input>,
     flows: Flows,
     traffic: Traffic,
-    /// Flows that are not listed, by scheme.
+    /// Sums of the flows that are not listed, by scheme.
     others: Vec<Carried>,
     faults: Vec<Fault>,
     timeline: Timeline,
     header_sizes_in: Sizes,
     header_sizes_out: Vec<Sizes>,
-    /// IP packets of the run so far.
+    /// Number of IP packets so far.
     number: u64,
-    /// Where the next input begins on the time axis, in nanoseconds.
+    /// Start of the next input on the time axis, in nanoseconds.
     begins: u64,
-    /// Per scheme: an octet was damaged, if that was asked for.
+    /// For each scheme, true after an octet was damaged on request.
     damaged: Vec<bool>,
     header_out: Vec<usize>,
     /// Octets that each scheme sends for one packet, feedback included.
@@ -59,7 +60,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// An analysis of the captures of that survey.
+    /// Returns an analysis of the captures of that survey.
     pub fn new(settings: Settings, mut survey: Survey) -> Self {
         let schemes = settings.schemes.len();
         Self {
@@ -81,11 +82,11 @@ impl Analysis {
         }
     }
 
-    /// Reads a capture to its end, or to where it is damaged beyond reading, which [`Input::ended_by`] then reports.
-    /// `progress` receives the octets read so far, now and then.
+    /// Reads a capture to its end, or to damage that ends reading, which [`Input::ended_by`] then reports.
+    /// `progress` receives the octets read so far from time to time.
     ///
     /// # Errors
-    /// The octets are no capture at all, or cannot be read.
+    /// The data is not a capture, or cannot be read.
     pub fn read<R: Read>(
         &mut self,
         path: &str,
@@ -131,7 +132,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// What was found.
+    /// Returns the results.
     pub fn finish(self) -> Outcome {
         let totals = self.totals();
         let tally = Told { settings: &self.settings };
@@ -157,7 +158,7 @@ impl Analysis {
         }
     }
 
-    /// Sums over all packets so far.
+    /// Returns the sums over all packets so far.
     pub fn totals(&self) -> Totals {
         let tally = Told { settings: &self.settings };
         let mut carried = self.others.clone();
@@ -191,7 +192,8 @@ impl Analysis {
             .filling_payload(self.settings.compressor.coap.ports)
     }
 
-    /// What the ends of the link are provisioned with, where there is a scheme for it.
+    /// Returns the provisioning of both ends: rules of SCHC and prefixes of 6LoWPAN, for schemes that need
+    /// them.
     fn told_beforehand(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
         let schemes = &self.settings.schemes;
         let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&provision.rules));
@@ -221,7 +223,7 @@ impl Analysis {
         self.carry(link, now, record.number, &packet);
     }
 
-    /// One packet's way through every scheme.
+    /// Sends one packet through every scheme.
     fn carry(&mut self, link: &mut Link, now: Instant, record: u64, packet: &Packet<'_>) {
         let settings = &self.settings;
         let flow = self.flows.of(packet, settings.schemes.len());
@@ -266,9 +268,9 @@ struct Link {
     schemes: Vec<Scheme>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
-    /// Where the link begins on the time axis, in nanoseconds.
+    /// Start of the link on the time axis, in nanoseconds.
     begins: u64,
-    /// The latest time on it so far.
+    /// Latest time on the link so far.
     latest: u64,
 }
 
@@ -278,7 +280,8 @@ impl Link {
         Self { schemes, first: None, begins, latest: begins }
     }
 
-    /// The time of a packet since the first of the link. Captures jump back now and then; engines must not.
+    /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need
+    /// monotonic time.
     fn time(&mut self, time: Timestamp) -> Instant {
         let nanos = time.as_nanos();
         let since = nanos.saturating_sub(*self.first.get_or_insert(nanos));
@@ -304,7 +307,7 @@ fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause
     }
 }
 
-/// A flow that is not listed with every sum.
+/// Converts a flow that is not listed with all sums.
 fn other_flow(flow: &Flow) -> OtherFlow {
     OtherFlow {
         input: flow.input,
@@ -324,7 +327,7 @@ fn other_flow(flow: &Flow) -> OtherFlow {
     }
 }
 
-/// Sums, told as results.
+/// Converts sums to results.
 struct Told<'s> {
     settings: &'s Settings,
 }
@@ -420,7 +423,8 @@ impl Told<'_> {
     }
 }
 
-/// The profiles of the last scheme that has any, those of most packets first; of two, the one with the lower number.
+/// Returns the profiles of the last scheme with profiles, most frequent first; for equal counts, lower
+/// numbers first.
 fn profiles(carried: &[Carried]) -> Vec<&'static str> {
     let last = carried.iter().map(Carried::profiles).rfind(|profiles| !profiles.is_empty());
     let mut profiles: Vec<_> = last.into_iter().flatten().collect();

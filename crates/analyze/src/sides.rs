@@ -1,14 +1,14 @@
-//! A capture as a link with two sides: which address is on which.
+//! Assignment of the addresses of a capture to the two sides of a link.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// An end of the link.
+/// A side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// That of the first address ever seen.
+    /// Side of the first address.
     A,
-    /// The other one.
+    /// The other side.
     B,
 }
 
@@ -21,12 +21,12 @@ impl Side {
         }
     }
 
-    /// `a` or `b`, as in reports.
+    /// Name in reports: `a` or `b`.
     pub(crate) fn name(self) -> &'static str {
         ["a", "b"][self.index()]
     }
 
-    /// 0 for side A, 1 for side B.
+    /// Index: 0 for side A, 1 for side B.
     pub fn index(self) -> usize {
         match self {
             Self::A => 0,
@@ -35,15 +35,15 @@ impl Side {
     }
 }
 
-/// What is known of the sides so far.
+/// Sides of the addresses seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sides {
     of: HashMap<IpAddr, Side>,
 }
 
 impl Sides {
-    /// The side that the first packet of a flow comes from. A capture does not say; addresses that talk to
-    /// each other are taken to be on different sides.
+    /// Returns the side of the sender of a flow's first packet. A capture does not contain it; addresses that
+    /// send to each other are assumed to be on different sides.
     pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> Side {
         let known = self.of.get(&source).copied();
         let side = known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(Side::A);
@@ -56,7 +56,7 @@ impl Sides {
     }
 }
 
-/// Group and unspecified addresses are on no side.
+/// False for group and unspecified addresses, which belong to no side.
 fn is_one_host(address: IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !is_broadcast

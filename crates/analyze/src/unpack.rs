@@ -1,8 +1,9 @@
-//! The IP packets of a capture's records, one record at a time.
+//! Extraction of IP packets from the records of a capture, one record at a time.
 //!
-//! Most frames have the packet in them, or its beginning; those of IEEE 802.15.4 have it compressed and in fragments
-//! (`mesh.rs`). Tunnels are taken off, as the traffic in them is what a mirror port or a router captures: GRE, ERSPAN and
-//! VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer has sent on in datagrams (ZEP).
+//! Most frames contain the packet, or its beginning; those of IEEE 802.15.4 contain it compressed and in
+//! fragments (`mesh.rs`). Tunnels are removed, since a mirror port or router captures the traffic in them:
+//! GRE, ERSPAN and VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer forwards in datagrams
+//! (ZEP).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use crate::mesh::Mesh;
 use crate::packet::Packet;
 use crate::tunnel::Tunnel;
 
-/// Tunnels in tunnels that are taken off.
+/// Maximum nesting of tunnels.
 const DEEPEST: usize = 4;
 
-/// Finds the IP packets that an analysis counts in the records of one capture.
+/// Extracts the IP packets that an analysis counts from the records of one capture.
 ///
 /// ```
 /// use thinair_analyze::Unpack;
@@ -42,14 +43,14 @@ const DEEPEST: usize = 4;
 pub struct Unpack {
     mesh: Mesh,
     keeps_tunnels: bool,
-    /// Packets whose payload was cut off are filled up, by their headers with these ports of CoAP.
+    /// CoAP ports; if set, packets with a truncated payload are filled with zeros according to their headers.
     fills: Option<Ports>,
     filled: Vec<u8>,
     unwrapped: BTreeMap<&'static str, u64>,
 }
 
 impl Unpack {
-    /// Takes tunnels off. `contexts` are those of LOWPAN_IPHC that the nodes of a captured network have.
+    /// Returns an extractor that removes tunnels. `contexts`: those of LOWPAN_IPHC in the captured network.
     pub fn new(contexts: Contexts) -> Self {
         Self {
             mesh: Mesh::new(contexts),
@@ -60,25 +61,25 @@ impl Unpack {
         }
     }
 
-    /// Leaves tunnels as they are, if `keep`: the outer packet is the one that counts. Default: false.
+    /// Sets whether the outer packets of tunnels are returned. Default: false.
     pub fn keeping_tunnels(self, keep: bool) -> Self {
         Self { keeps_tunnels: keep, ..self }
     }
 
-    /// Takes packets of which all headers were captured and the payload was not, or not all of it, as captures with a snap
-    /// length have them: zeros stand for what is missing, and checksums stay as they were. Headers are those of IP, of UDP,
-    /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. Without this, such packets are `truncated`.
+    /// Accepts packets with complete headers and a truncated payload, as in captures with a snap length:
+    /// zeros replace the missing octets, and checksums stay unchanged. Headers are those of IP, of UDP,
+    /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. By default such packets are `truncated`.
     pub(crate) fn filling_payload(self, ports: Ports) -> Self {
         Self { fills: Some(ports), ..self }
     }
 
-    /// Number of packets that were taken out of a tunnel, or would have been if the tunnel had one, by kind of tunnel: `gre`,
+    /// Number of packets that were in a tunnel, also of tunnels that are kept, by kind: `gre`,
     /// `gre_ethernet`, `erspan`, `vxlan` or `zep`.
     pub fn unwrapped(&self) -> &BTreeMap<&'static str, u64> {
         &self.unwrapped
     }
 
-    /// The octets of the IP packet that a record has or completes.
+    /// Returns the octets of the IP packet that a record contains or completes.
     ///
     /// # Errors
     /// A stable name of the reason why there is none.
@@ -89,7 +90,8 @@ impl Unpack {
         }
     }
 
-    /// The IP packet that a record has or completes, or a stable name of the reason why there is none.
+    /// Returns the IP packet that a record contains or completes, or a stable name of the reason why there is
+    /// none.
     pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<Packet<'p>, &'static str> {
         match self.find(record)? {
             Found::Packet(packet) => Ok(packet),
@@ -140,7 +142,7 @@ impl Unpack {
     }
 }
 
-/// The packet behind all tunnels that it goes through.
+/// Returns the innermost packet of nested tunnels.
 fn without_tunnels<'p>(
     octets: &'p [u8],
     deepest: usize,
@@ -156,7 +158,7 @@ fn without_tunnels<'p>(
     Ok(found)
 }
 
-/// An IP packet, also one whose headers cannot be parsed.
+/// An IP packet, possibly with headers that cannot be parsed.
 enum Found<'p> {
     Packet(Packet<'p>),
     NotParsed(&'p [u8]),
@@ -183,7 +185,7 @@ mod tests {
 
     const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
-    /// ICMPv6 between link-local addresses of link addresses.
+    /// ICMPv6 between link-local addresses derived from link addresses.
     fn packet(payload: usize) -> Vec<u8> {
         let mut packet =
             b"\x60\0\0\0\0\0\x3a\x40\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x01\xfe\x80\0\0\0\0\0\0".to_vec();
@@ -211,7 +213,7 @@ mod tests {
         frames(&compressed, &out[..compressed.len])
     }
 
-    /// What is told of frames, a second apart, with check sequence or without.
+    /// Returns the results for frames at intervals of one second, with or without check sequence.
     fn told(
         unpack: &mut Unpack,
         frames: &[Vec<u8>],
@@ -259,7 +261,7 @@ mod tests {
         let names = ["no_context", "not_ip", "not_ip", "encrypted", "malformed_frame"];
         let expected = names.map(Err);
         assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
-        // With the check sequence of nothing.
+        // With the check sequence of an empty frame.
         let wrong = [packet(0)];
         assert_eq!(
             told(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(Unpack::new(Contexts::NONE).packet(&record).err(), Some("wrong_fcs"));
     }
 
-    /// Frames in datagrams of IPv4, as version 2 of ZEP has them, with a check sequence.
+    /// Returns frames in IPv4 datagrams of ZEP version 2, with check sequence.
     fn zep(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let datagram = |frame: &Vec<u8>| {
             let whole = [&frame[..], &fcs::fcs(frame)].concat();
@@ -315,7 +317,7 @@ mod tests {
         assert_eq!(told(Contexts::NONE), [Err("no_context")]);
     }
 
-    /// The packet of a record of which so many octets were captured.
+    /// Returns the packet of a record with this number of captured octets.
     fn captured(unpack: &mut Unpack, packet: &[u8], len: usize) -> Result<(Vec<u8>, usize), &'static str> {
         let time = Timestamp::from_nanos(0);
         let (data, original_len) = (&packet[..len], packet.len() as u32);
@@ -341,9 +343,9 @@ mod tests {
             (packet(30), 40),
             (udp(9, &[0x55; 30]), 48),
             (tcp, 40 + 28),
-            // The payload marker is a part of the header of CoAP.
+            // The payload marker is part of the CoAP header.
             (udp(5683, message), 48 + 10),
-            // Nothing shows where its options end.
+            // The end of its options is unknown.
             (udp(5683, &message[..9]), 48 + 9),
         ];
         let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);

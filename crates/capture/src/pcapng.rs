@@ -1,8 +1,9 @@
-//! The pcapng format: sections of blocks, each block framed by its length. draft-ietf-opsawg-pcapng.
+//! The pcapng format: sections of blocks, each block framed by its length (draft-ietf-opsawg-pcapng).
 //!
-//! `pcap_parser` reads the blocks. Three things are read here instead: the frame of a block, so that a wrong length
-//! within a block costs one record and not the file; the obsolete Packet Block, which it does not know; and
-//! `if_tsresol` and `if_tsoffset`, of which it (version 0.17) does not take powers of two and big-endian sections.
+//! `pcap_parser` parses the blocks, with three exceptions: the frame of a block, so that a wrong length
+//! within a block costs one record and not the file; the obsolete Packet Block, which it does not support;
+//! and `if_tsresol` and `if_tsoffset`, for which it (version 0.17) does not support powers of two and
+//! big-endian sections.
 
 use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{
@@ -13,28 +14,28 @@ use pcap_parser::{
 use crate::record::Found;
 use crate::{Flaw, LinkType, Timestamp};
 
-/// The type of a Section Header Block in the file's first four octets; the same in both byte orders.
+/// Type of a Section Header Block in the file's first four octets, equal in both byte orders.
 pub(crate) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Octets of the shortest block: type, length, length.
+/// Length of the shortest block in octets: type, length, length.
 pub(crate) const MIN_BLOCK_LEN: usize = 12;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// A packet needs an interface, and an interface needs memory: this many cost 2 MiB.
+/// Limit for memory: each interface needs some, this number 2 MiB.
 const MAX_INTERFACES: usize = 65_536;
 
-/// Where packet data begins, in octets from the start of the block.
+/// Offset of packet data in a block, in octets.
 const PACKET_DATA_AT: usize = 28;
 const SIMPLE_PACKET_DATA_AT: usize = 12;
 
-/// How to read a block, as its first [`MIN_BLOCK_LEN`] octets say.
+/// Type, length and byte order of a block, from its first [`MIN_BLOCK_LEN`] octets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
-    /// Octets of the whole block.
+    /// Length of the whole block in octets.
     pub(crate) length: u32,
 }
 
-/// The blocks which a reader of packets has to look into.
+/// Types of blocks that are relevant to a reader of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     SectionHeader,
@@ -61,7 +62,7 @@ impl Kind {
     }
 }
 
-/// What the blocks of a section so far say about those that follow.
+/// State of a section, from its blocks so far.
 ///
 /// **For each block call [`frame`](Self::frame), then [`end`](Self::end) with its last four octets, then
 /// [`handle_block`](Self::handle_block) unless it is [`Kind::Other`].**
@@ -72,7 +73,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Reads the start of a block: at least [`MIN_BLOCK_LEN`] octets.
+    /// Reads the start of a block, at least [`MIN_BLOCK_LEN`] octets.
     pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<Frame, Flaw> {
         if octets.starts_with(&MAGIC) {
             self.order = ByteOrder::of_section(octets).ok_or(Flaw::ByteOrderMagic)?;
@@ -86,7 +87,7 @@ impl Section {
         Ok(Frame { kind: Kind::of(block_type), length })
     }
 
-    /// Checks the end of a block: the last four octets of `octets` repeat its length.
+    /// Checks that the last four octets of `octets` repeat the length of the block.
     pub(crate) fn end(&self, frame: Frame, octets: &[u8]) -> Result<(), Flaw> {
         match octets.last_chunk().map(|&last| self.order.u32(last)) {
             Some(last) if last != frame.length => Err(Flaw::BlockLengthsDiffer { first: frame.length, last }),
@@ -94,7 +95,7 @@ impl Section {
         }
     }
 
-    /// Reads a whole block, and finds the record if it holds one.
+    /// Reads a whole block; returns its record if it contains one.
     pub(crate) fn handle_block(&mut self, frame: Frame, block: &[u8]) -> Result<Option<Found>, Flaw> {
         let parse = match self.order {
             ByteOrder::Little => parse_block_le,
@@ -115,13 +116,13 @@ impl Section {
         }
     }
 
-    /// The link type of the first interface, if one is described.
+    /// Link type of the first interface, if one is described.
     pub(crate) fn first_link_type(&self) -> Option<LinkType> {
         self.interfaces.first().map(|interface| interface.link_type)
     }
 
     fn handle_section_header(&mut self, header: &SectionHeaderBlock<'_>) -> Result<(), Flaw> {
-        // 1.2 was written by some tools and is the same as 1.0 (section 4.1).
+        // Some tools wrote 1.2, which equals 1.0 (section 4.1).
         let (major, minor) = (header.major_version, header.minor_version);
         if major != 1 || !matches!(minor, 0 | 2) {
             return Err(Flaw::Version { major, minor });
@@ -154,7 +155,7 @@ impl Section {
         Ok(())
     }
 
-    /// Enhanced Packet Block, section 4.3.
+    /// Reads an Enhanced Packet Block (section 4.3).
     fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<Found, Flaw> {
         let interface = self.interface(packet.if_id)?;
         Ok(Found {
@@ -165,8 +166,8 @@ impl Section {
         })
     }
 
-    /// Simple Packet Block, section 4.4. It has no captured length: that is what the first interface's snap length leaves
-    /// of the original length.
+    /// Reads a Simple Packet Block (section 4.4). It has no captured length: that is the original length,
+    /// limited by the snap length of the first interface.
     fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<Found, Flaw> {
         let interface = self.interface(0)?;
         let snap_len = match interface.snap_len {
@@ -182,7 +183,7 @@ impl Section {
         })
     }
 
-    /// Packet Block, obsolete, appendix A.
+    /// Reads a Packet Block (obsolete, appendix A).
     fn packet(&self, block: &[u8]) -> Result<Found, Flaw> {
         let u32_at = |at| self.order.u32_at(block, at).ok_or(Flaw::PacketTooLong);
         let interface_id = self.order.u16_at(block, 8).ok_or(Flaw::PacketTooLong)?;
@@ -207,15 +208,16 @@ impl Section {
     }
 }
 
-/// An Interface Description Block, section 4.2.
+/// Contents of an Interface Description Block (section 4.2).
 #[derive(Debug)]
 struct Interface {
     link_type: LinkType,
-    /// Octets; 0 is no limit.
+    /// Snap length in octets; 0: no limit.
     snap_len: u32,
-    /// The negative exponent of a second per tick: of 2 if the top bit is set, otherwise of 10.
+    /// Negative exponent of the duration of a tick in seconds: to base 2 if the top bit is set, otherwise to
+    /// base 10.
     if_tsresol: u8,
-    /// Seconds from the epoch to tick 0.
+    /// Time of tick 0, in seconds since the epoch.
     if_tsoffset: i64,
 }
 
@@ -223,7 +225,7 @@ impl Interface {
     fn time(&self, ts_high: u32, ts_low: u32) -> Timestamp {
         let ticks = i128::from(ts_high) << 32 | i128::from(ts_low);
         let exponent = u32::from(self.if_tsresol & 0x7f);
-        // Below 2^94, and so below every power of ten that does not fit.
+        // Below 2^94, and thus below every power of ten that does not fit.
         let scaled = ticks * 1_000_000_000;
         let nanos = match self.if_tsresol & 0x80 {
             0 => 10_i128.checked_pow(exponent).map_or(0, |ticks_per_second| scaled / ticks_per_second),
@@ -241,7 +243,7 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// From the byte-order magic of a Section Header Block.
+    /// Byte order, from the magic of a Section Header Block.
     fn of_section(block: &[u8]) -> Option<Self> {
         [Self::Little, Self::Big].into_iter().find(|order| order.u32_at(block, 8) == Some(BYTE_ORDER_MAGIC))
     }

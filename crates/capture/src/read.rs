@@ -1,4 +1,4 @@
-//! Reading a capture file as a stream of records, whichever format it has.
+//! Reading of a capture file in any format as a stream of records.
 
 use std::io::Read;
 
@@ -9,25 +9,25 @@ use crate::record::Found;
 use crate::window::Window;
 use crate::{Error, Flaw, LinkType, Record};
 
-/// The longest record or packet block that is read, in octets with its headers: 16 MiB. Blocks without packets are
+/// Maximum size of a record or packet block with its headers, in octets: 16 MiB. Blocks without packets are
 /// skipped and may be longer.
 pub const MAX_RECORD_LEN: usize = 16 * 1024 * 1024;
 
-/// Reads the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng file, also of one
-/// that is compressed with gzip or Zstandard.
+/// Reader for the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng
+/// file, optionally compressed with gzip or Zstandard.
 ///
-/// **Call [`next_record`](Self::next_record) until it gives `None`.** The file need not have an end that is known, or an
-/// end at all. It is read in large pieces, so a [`std::io::BufReader`] gains nothing.
+/// **Call [`next_record`](Self::next_record) until it returns `None`.** The length of the file may be unknown
+/// or unlimited. The file is read in large pieces, so a [`std::io::BufReader`] is of no use.
 ///
-/// Memory: 64 KiB, or what the longest record takes, at most [`MAX_RECORD_LEN`]; a few octets for each interface of a
-/// section; and for a moment eight octets for each octet of options in a block, which is much only in a file that was
-/// made to be. A compressed file needs its window, too: 32 KiB with gzip; with Zstandard as many octets as the file asks
-/// for, at most 128 MiB.
+/// Memory: 64 KiB, or the size of the longest record, at most [`MAX_RECORD_LEN`]; a few octets per interface
+/// of a section; and temporarily eight octets per octet of options in a block, which is large only in crafted
+/// files. A compressed file also needs its window: 32 KiB with gzip; with Zstandard as many octets as the
+/// file demands, at most 128 MiB.
 #[derive(Debug)]
 pub struct Reader<R> {
     window: Window<Stream<R>>,
     format: Format,
-    /// Records that were given, and records that were lost to an error.
+    /// Number of records returned, and of records lost to an error.
     records: u64,
     ended: bool,
 }
@@ -79,8 +79,8 @@ impl<R: Read> Reader<R> {
         Ok(format)
     }
 
-    /// The link type in the header of a pcap file, or of the first interface that the current section of a pcapng file has
-    /// described so far.
+    /// Link type in the header of a pcap file, or of the first interface described so far in the current
+    /// section of a pcapng file.
     pub fn link_type(&self) -> Option<LinkType> {
         match &self.format {
             Format::Pcap(header) => Some(header.link_type()),
@@ -88,7 +88,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next record; `None` at the end of the file, and after an error which [ends reading](Error::ends_reading).
+    /// Returns the next record; `None` at the end of the file, and after an error that [ends
+    /// reading](Error::ends_reading).
     ///
     /// # Errors
     /// The next record cannot be read. Calling again is safe after every error.
@@ -113,24 +114,24 @@ impl<R: Read> Reader<R> {
             number: self.records,
             time: found.time,
             link_type: found.link_type,
-            // The range was measured on these octets.
+            // The range was computed for these octets.
             data: self.window.taken().get(found.data).unwrap_or_default(),
             original_len: found.original_len,
         }))
     }
 
-    /// Octets read from the file so far, as it lies there, for a progress bar; the length of the file when all records have
-    /// been given.
+    /// Octets read from the file so far, before decompression, for a progress bar; the length of the file
+    /// after the last record.
     pub fn octets_read(&self) -> u64 {
         self.window.stream().octets_read()
     }
 
-    /// Gives the underlying reader back. Octets which were read ahead are lost.
+    /// Returns the underlying reader. Octets in the buffer are lost.
     pub fn into_inner(self) -> R {
         self.window.into_inner().into_inner()
     }
 
-    /// Finds the next record and leaves it in `window.taken()`.
+    /// Reads the next record into `window.taken()`.
     fn find_record(&mut self) -> Result<Option<Found>, Error> {
         let record = self.records + 1;
         while self.window.fill(1)? {
@@ -166,7 +167,7 @@ fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u6
     }
 }
 
-/// Takes one block; gives the record if the block holds one.
+/// Reads one block; returns its record if it contains one.
 fn next_block<R: Read>(
     window: &mut Window<R>,
     section: &mut Section,
@@ -208,7 +209,7 @@ fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result
     Ok(())
 }
 
-/// Names damaged compression as the reason of a failure to read.
+/// Reports damaged compression as the reason of a read error.
 fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> Error {
     match (error, window.stream().damaged()) {
         (Error::Io { offset, .. }, Some(format)) => {
@@ -224,13 +225,13 @@ fn truncated<R: Read>(window: &Window<R>, offset: u64, record: u64) -> Error {
 
 const GIVE_A_CAPTURE: &str = "give a file written by tcpdump or Wireshark";
 
-/// Names what people feed to a capture reader by mistake.
+/// Recognizes other common file formats.
 fn not_a_capture(magic: [u8; 4]) -> Error {
     const DECOMPRESS: &str = "decompress it first";
     const CONVERT: &str = "convert it with `editcap -F pcapng`";
 
     let (found, advice) = match magic {
-        // Such a file in another one: a file that is compressed once is read.
+        // Compressed twice: a file that is compressed once is supported.
         [0x1f, 0x8b, _, _] => ("this is gzip", DECOMPRESS),
         [0x28, 0xb5, 0x2f, 0xfd] => ("this is Zstandard", DECOMPRESS),
         [0xfd, b'7', b'z', b'X'] => ("this is xz", DECOMPRESS),

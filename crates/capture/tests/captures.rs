@@ -1,4 +1,5 @@
-//! Real capture files read as their other readers say: the workspace's own, and those of third parties if present.
+//! Comparison of real capture files with the results of other readers: captures of the workspace, and those
+//! of third parties if present.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use thinair_capture::Reader;
 
-/// Records and truncated records of the workspace's captures, as `capinfos` 4.0.17 and
-/// `tshark -Y 'frame.cap_len < frame.len'` count them.
+/// Records and truncated records of the workspace's captures, according to `capinfos` 4.0.17 and `tshark -Y
+/// 'frame.cap_len < frame.len'`.
 const OWN: [(&str, u64, u64); 35] = [
     ("ah4_udp.pcap", 120, 0),
     ("ah6_udp.pcap", 120, 0),
@@ -48,7 +49,7 @@ const OWN: [(&str, u64, u64); 35] = [
     ("udplite6_coverage_varying.pcap", 120, 0),
 ];
 
-/// Records of third parties' captures, as `capinfos` 4.0.17 counts them. None is truncated.
+/// Records of third-party captures, according to `capinfos` 4.0.17. None is truncated.
 const OPEN: [(&str, u64); 4] = [
     ("leshan-thermostat-readings.pcapng", 10_000),
     ("openschc__coap.pcapng", 5),
@@ -68,7 +69,7 @@ fn own_captures() {
     }
 }
 
-/// First and last time of two captures in nanoseconds, as tshark 4.0.17 prints them (`-e frame.time_epoch`).
+/// First and last time of two captures in nanoseconds, according to tshark 4.0.17 (`-e frame.time_epoch`).
 #[test]
 fn times() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/coap_udp4_get_con.pcap");
@@ -102,7 +103,8 @@ fn captures_of_third_parties() {
     }
 }
 
-/// What is in a file: records, of them those which give an IP packet, and reasons why the others do not.
+/// Summary of a file: number of records, number of records with an IP packet, and reasons for skipping the
+/// others.
 #[derive(Debug, PartialEq)]
 struct Summary {
     records: u64,

@@ -1,4 +1,4 @@
-//! `thinair coap`: resources of CoAP servers, and a server.
+//! `thinair coap`: a client and a server for CoAP.
 
 #[cfg(target_os = "linux")]
 mod discover;
@@ -16,10 +16,10 @@ use thinair_coap::{Code, code};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Fetch a resource
+    /// Request a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Get(Box<request::Arguments>),
-    /// Replace a resource with a payload
+    /// Create or replace a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Put(Box<request::WithBody>),
     /// Send a payload to a resource
@@ -28,22 +28,22 @@ pub(crate) enum Task {
     /// Delete a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Delete(Box<request::Arguments>),
-    /// Fetch a part of a resource, which a payload selects (RFC 8132)
+    /// Request part of a resource, selected by a payload (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Fetch(Box<request::WithBody>),
-    /// Change a part of a resource (RFC 8132)
+    /// Modify part of a resource (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Patch(Box<request::WithBody>),
-    /// Change a part of a resource, idempotently (RFC 8132)
+    /// Modify part of a resource, idempotently (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Ipatch(Box<request::WithBody>),
-    /// Fetch a resource whenever it changes (RFC 7641)
+    /// Request a resource, and print each change of it (RFC 7641)
     #[command(after_long_help = request::EXIT_STATUS)]
     Observe(Box<request::Observe>),
-    /// List the resources of a server: /.well-known/core (RFC 6690)
+    /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
     Discover(Box<request::Arguments>),
-    /// Serve a folder, or resources to test clients
+    /// Serve a folder, or test resources
     Serve(serve::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! Bases of profile `coap` for flows like those of captures.
+//! Bases of profile `coap`, learned from the flows of captures.
 
 mod merge;
 
@@ -18,10 +18,10 @@ use crate::packets::PacketOptions;
 use crate::records::{Clock, Input, Tally, unreadable};
 use crate::usage::Usage;
 
-/// Octets that a packet may grow by when it is compressed.
+/// Largest number of octets by which compression may enlarge a packet.
 const ROOM: usize = 1_024;
 
-/// At most `most` bases for flows like those of some captures, each with a comment, and the number of those left out.
+/// Returns at most `most` bases learned from captures, each with a comment, and the number of bases omitted.
 pub(crate) fn bases(
     captures: &[PathBuf],
     packets: &PacketOptions,
@@ -38,7 +38,7 @@ pub(crate) fn bases(
     Ok((bases, learned.len().saturating_sub(most)))
 }
 
-/// The flows of a capture, each with the base that a compressor has learned.
+/// Returns the flows of a capture, each with the base that a compressor learned from it.
 fn learn(
     capture: &Path,
     packets: &PacketOptions,
@@ -71,7 +71,7 @@ fn learn(
             let first = || Seen { packets: 0, is_coap: true, first: First::of(message) };
             seen.entry(ends).or_insert_with(first).packets += 1;
         } else if let Some(seen) = seen.get_mut(&ends) {
-            // Taken for CoAP at first.
+            // Its first packets looked like CoAP; a later one did not.
             seen.is_coap = false;
         }
     }
@@ -82,7 +82,7 @@ fn learn(
     Ok(flows.filter_map(|(base, seen)| Flow::new(&base, seen.packets, &seen.first, &name)).collect())
 }
 
-/// Large CIDs, so that hardly ever a flow gives way to another.
+/// Returns a channel with large CIDs, so that few contexts are evicted.
 fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
     let channel = Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles)?;
@@ -92,7 +92,7 @@ fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     }))
 }
 
-/// A flow, as far as it was seen.
+/// Counts of one flow, and its first message.
 #[derive(Debug)]
 struct Seen {
     packets: u64,
@@ -100,7 +100,7 @@ struct Seen {
     first: First,
 }
 
-/// IP version, addresses and ports.
+/// IP version, addresses and ports of a flow.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ends {
     v6: bool,
@@ -109,7 +109,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// Reads a packet that the profile could take: UDP, without extension headers and IP options.
+    /// Returns the addresses and ports of a packet that profile `coap` can compress: UDP, without extension
+    /// headers and IP options.
     fn of(packet: &[u8]) -> Option<Self> {
         let (v6, next, addresses, ports) = match packet.first()? {
             0x45 => (false, *packet.get(9)?, packet.get(12..20)?, packet.get(20..24)?),
@@ -130,13 +131,13 @@ impl Ends {
         Self { v6: path.v6, addresses: [path.source.address, path.destination.address], ports: [a, b, c, d] }
     }
 
-    /// Where the CoAP header of such a packet stands.
+    /// Offset of the CoAP header in a packet of the flow, in octets.
     fn coap_at(&self) -> usize {
         if self.v6 { 48 } else { 28 }
     }
 }
 
-/// True if a template file has words for a base.
+/// True if a template file can express a base.
 pub(crate) fn is_writable(base: &Base) -> bool {
     base.base_path().checksum != ChecksumMode::Raw
 }

@@ -1,9 +1,7 @@
-//! `thinair`: thin headers, over the air.
-//!
-//! The commands of the product ([`main`]), and what another command in its style takes from them: [`terminal`], [`usage`],
+//! Commands of `thinair` ([`main`]), and modules for other commands in its style: [`terminal`], [`usage`],
 //! [`values`], [`help`] and [`manual`].
 
-// A build of some groups leaves parts of what they share unused.
+// Builds with fewer features leave parts of the shared modules unused.
 #![cfg_attr(
     not(all(feature = "analyze", feature = "rohc", feature = "tunnel", feature = "link")),
     allow(dead_code)
@@ -57,7 +55,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 /// Name of the program.
 const NAME: &str = "thinair";
 
-/// Thin headers, over the air: make IP cheap on constrained links, and prove it.
+/// Header compression for constrained links: measure it, try it, run it
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, about, propagate_version = true)]
 struct Command {
@@ -67,29 +65,29 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Octets of each flow of a capture, and what header compression saves
+    /// Measure the octets of each flow of a capture, and the savings by header compression
     #[cfg(feature = "analyze")]
     Analyze(analyze::Arguments),
-    /// Message sequence chart of a capture
+    /// Draw a message sequence chart of a capture
     #[cfg(feature = "analyze")]
     Chart(chart::Arguments),
-    /// Compress and decompress captures with Robust Header Compression
+    /// Compress and decompress captures with Robust Header Compression (ROHC)
     #[cfg(feature = "rohc")]
     #[command(subcommand)]
     Rohc(rohc::Task),
-    /// Constrained links: an emulated one, and what fits into them
+    /// Emulate constrained links, and compute their capacity
     #[cfg(feature = "link")]
     #[command(subcommand)]
     Link(link::Task),
-    /// Tunnel IP packets over UDP, ULE, GSE or serial lines, compressed and encrypted
+    /// Tunnel IP packets over UDP, ULE, GSE or serial lines, with header compression and encryption
     #[cfg(feature = "tunnel")]
     #[command(subcommand)]
     Tunnel(tunnel::Task),
-    /// Fetch, change, observe and serve resources: CoAP over UDP and TCP
+    /// Send CoAP requests and serve CoAP resources, over UDP and TCP
     #[cfg(feature = "coap")]
     #[command(subcommand)]
     Coap(coap::Task),
-    /// Choose the size of TCP segments for networks of short frames
+    /// Adapt the size of TCP segments to networks of short frames
     #[cfg(feature = "segment")]
     #[command(subcommand)]
     Segment(segment::Task),
@@ -101,12 +99,13 @@ enum Task {
     Moved(moved::Task),
 }
 
-/// Returns the definition of all arguments, which help, man pages and completions show.
+/// Returns the definition of all arguments, as help, man pages and completions show it.
 fn command() -> clap::Command {
     help::named_in_short_help(Command::command(), NAME)
 }
 
-/// Runs the command that the arguments of this process name. Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
+/// Runs the command given by the arguments of this process. Exit status: 0 ok, 1 failure, 2 wrong arguments,
+/// 3 threshold missed.
 pub fn main() -> ExitCode {
     let command = Command::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match command.task {
@@ -126,7 +125,7 @@ pub fn main() -> ExitCode {
         Task::Segment(task) => segment::run(&task),
         #[cfg(feature = "manual")]
         Task::Manual(arguments) => manual::run(&arguments, self::command()),
-        Task::Moved(task) => Err(moved::told(task)),
+        Task::Moved(task) => Err(moved::error(task)),
     };
     usage::status(NAME, result)
 }

@@ -1,4 +1,4 @@
-//! `thinair link`: constrained links.
+//! `thinair link`: emulation and capacity of constrained links.
 
 mod capacity;
 mod model;
@@ -7,7 +7,7 @@ mod presets;
 mod record;
 mod run;
 #[cfg(target_os = "linux")]
-mod told;
+mod report;
 
 use std::process::ExitCode;
 
@@ -18,13 +18,13 @@ pub use run::advise;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// An emulated link between two network namespaces, in real time; with --rohc, compressed
+    /// Emulate a link between two network namespaces, in real time; with --rohc, compressed
     #[command(after_long_help = run::EXIT_STATUS)]
     Run(Box<run::Arguments>),
-    /// List the links that have a name, with the sources of their figures
+    /// List the named links, with the sources of their figures
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Presets(presets::Arguments),
-    /// How many packets a transport stream carries, plain and compressed: equations, exact packing, padding
+    /// Compute the packets that a transport stream carries, with and without compression
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Capacity(capacity::Arguments),
 }

@@ -1,4 +1,4 @@
-//! Commands that were part of this one, and are part of `thinair-lab` now.
+//! Former commands of `thinair`, now in `thinair-lab`.
 
 use std::ffi::OsString;
 
@@ -24,8 +24,8 @@ pub(crate) struct Words {
     words: Vec<OsString>,
 }
 
-/// The command line that does now what this one did.
-pub(crate) fn told(task: Task) -> anyhow::Error {
+/// Returns an error that names the new command line.
+pub(crate) fn error(task: Task) -> anyhow::Error {
     let (name, Words { words }) = match task {
         Task::Lab(words) => ("lab", words),
         Task::Paper(words) => ("paper", words),
@@ -33,5 +33,5 @@ pub(crate) fn told(task: Task) -> anyhow::Error {
         Task::Serve(words) => ("serve", words),
     };
     let words: String = words.iter().map(|word| format!(" {}", word.display())).collect();
-    Usage::error(format!("this is another command now: thinair-lab {name}{words}"))
+    Usage::error(format!("this command has moved: run thinair-lab {name}{words}"))
 }

@@ -1,4 +1,4 @@
-//! `thinair segment`: the size of TCP segments, on sockets of this machine.
+//! `thinair segment`: size of TCP segments on sockets of this machine.
 
 mod proxy;
 
@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Carry TCP streams to one address, and cut what goes into the constrained network
+    /// Relay TCP streams to a server, with the segment size limited in the constrained network
     Proxy(proxy::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `thinair tunnel`: IP packets through a carrier, in fewer octets and sealed.
+//! `thinair tunnel`: IP packets over a carrier, with header compression and encryption.
 
 mod check;
 #[cfg(target_os = "linux")]
@@ -20,31 +20,31 @@ use crate::usage::Usage;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Run a tunnel until it is interrupted
+    /// Run a tunnel in the foreground
     #[command(after_long_help = run::EXIT_STATUS)]
     Run(Box<run::Arguments>),
     /// Start the tunnel of /etc/thinair/NAME.toml in the background
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::UP)]
     Up(control::Arguments),
-    /// Stop a tunnel, and remove what a killed one has left
+    /// Stop a tunnel, and clean up after one that was killed
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::DOWN)]
     Down(control::Arguments),
-    /// Let a running tunnel read its configuration and keys again
+    /// Reload the configuration and keys of a running tunnel
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::RELOAD)]
     Reload(control::Arguments),
-    /// Status of a running tunnel: packets, octets saved, contexts, drops and their reasons
+    /// Show packets, octets saved, contexts and drop reasons of a running tunnel
     #[command(after_long_help = status::EXIT_STATUS)]
     Status(status::Arguments),
-    /// Make a key file, or rotate its keys
+    /// Create a key file, or rotate its keys
     #[command(after_long_help = keygen::EXIT_STATUS)]
     Keygen(keygen::Arguments),
-    /// Check a configuration, and compare those of two ends
+    /// Check a configuration, and compare it with that of the other end
     #[command(after_long_help = check::EXIT_STATUS)]
     Check(check::Arguments),
-    /// Print a configuration with comments, to begin with
+    /// Print an example configuration with comments
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Config(template::Arguments),
 }

@@ -1,11 +1,12 @@
-//! Instructions of ten exchanges; the machine's speed and load play no part.
+//! Instructions of ten exchanges, independent of the machine's speed and load.
 //!
-//! `cargo bench -p thinair-coap --bench instructions` has valgrind count the instructions of ten times: a Confirmable GET is
-//! received, told from duplicates and remembered, the application answers with 23 octets, and the piggybacked response is
-//! taken. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate; `make bench` installs both.
+//! `cargo bench -p thinair-coap --bench instructions` has valgrind count the instructions of ten exchanges: the server
+//! receives a Confirmable GET, finds no duplicate of it and stores it, the application answers with 23 octets, and the
+//! piggybacked response is sent. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate; `make
+//! bench` installs both.
 //!
-//! The bar is 15,000, 1,500 an exchange. `bare_coap_lite` is the crate coap-lite, which reads and writes the same messages
-//! and does nothing else.
+//! The limit is 15,000, 1,500 an exchange. `bare_coap_lite` is the crate coap-lite, which only decodes and encodes the
+//! same messages.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
@@ -21,7 +22,7 @@ use gungraun::{
 use thinair_coap::{Builder, Code, Config, Endpoint, Event, Limits, Response, Token, Type, number};
 use thinair_wire::time::Instant;
 
-/// Exchanges that are measured, and exchanges in front of them.
+/// Number of exchanges measured, and number of exchanges before them.
 const MEASURED: u16 = 10;
 const BEFORE: u16 = 5_000;
 
@@ -50,7 +51,7 @@ library_benchmark_group!(name = ten_exchanges, benchmarks = [exchange, duplicate
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_exchanges);
 
-/// Caches are not simulated.
+/// Instruction counts only, without a simulation of caches.
 fn instructions_alone() -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
     callgrind.format([EventKind::Ir]);
@@ -68,7 +69,7 @@ struct Server {
 }
 
 impl Server {
-    /// Never freed: what is measured frees nothing.
+    /// Leaks the server, so that the measurement does not free it.
     fn ready(peers: u16) -> &'static mut Self {
         let mut random = 0_u64;
         let config = Config { limits: Limits { max_peers: 2_000, ..Limits::default() }, ..Config::default() };

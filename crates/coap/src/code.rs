@@ -1,6 +1,6 @@
 //! Method and Response Codes by name. RFC 7252, section 12.1; RFC 7959, section 2.9; RFC 8132; RFC 8323, section 11.1.
 //!
-//! The type is [`Code`] of the message header; what is here are its values, and what its classes mean.
+//! The type is [`Code`] of the message header; this module has its values and classes.
 
 pub use thinair_wire::header::coap::Code;
 
@@ -71,7 +71,7 @@ pub const RELEASE: Code = Code::new(7, 4);
 /// 7.05 (RFC 8323, section 5.6).
 pub const ABORT: Code = Code::new(7, 5);
 
-/// What a code says that a message is. RFC 7252, section 3; RFC 8323, section 5.1.
+/// Kind of message by its code. RFC 7252, section 3; RFC 8323, section 5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 0.00.
@@ -80,13 +80,13 @@ pub enum Kind {
     Request,
     /// Classes 2, 4 and 5.
     Response,
-    /// Class 7, over streams alone.
+    /// Class 7, only over streams.
     Signal,
     /// Classes 1, 3 and 6.
     Reserved,
 }
 
-/// What `code` says that a message is.
+/// Returns the kind of message of a code.
 #[inline]
 pub const fn kind(code: Code) -> Kind {
     use Kind::{Request, Reserved, Response, Signal};
@@ -97,8 +97,8 @@ pub const fn kind(code: Code) -> Kind {
     }
 }
 
-/// Whether a request with this method asks for nothing but an answer: done again, it does no harm. RFC 7252,
-/// section 5.1; RFC 8132, section 2.
+/// True if the method is safe: a request with it can be repeated without effect on the resource. RFC 7252, section
+/// 5.1; RFC 8132, section 2.
 #[inline]
 pub const fn is_safe(method: Code) -> bool {
     matches!(method, Code::GET | FETCH)

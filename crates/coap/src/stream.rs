@@ -1,6 +1,6 @@
 //! Messages in streams. RFC 8323, sections 3.2 and 5.
 //!
-//! No type and no Message ID: the stream is reliable. In their place stands a length, so that messages follow each other.
+//! There is no Type and no Message ID: the stream is reliable. Instead, each message begins with its length.
 
 use thinair_wire::header::coap::{CoapOption, Code, MAX_TOKEN};
 
@@ -9,19 +9,19 @@ use crate::message::{BuildError, split};
 use crate::option::Options;
 use crate::token::Token;
 
-/// Largest message that the other side has to be able to take before it has said anything: Max-Message-Size. RFC 8323,
+/// Largest message that the other side has to accept before its CSM: base value of Max-Message-Size, in octets. RFC 8323,
 /// section 5.3.1.
 pub const MAX_MESSAGE_SIZE: usize = 1152;
 
-/// Options of signals. RFC 8323, section 5; they are numbered for each signal anew.
+/// Options of signals. RFC 8323, section 5; each signal has its own numbers.
 pub mod signal {
-    /// Of CSM: Max-Message-Size, uint of 0 to 4 octets.
+    /// Max-Message-Size of CSM: uint of 0 to 4 octets.
     pub const MAX_MESSAGE_SIZE: u16 = 2;
-    /// Of CSM: Block-Wise-Transfer, empty.
+    /// Block-Wise-Transfer of CSM: empty.
     pub const BLOCK_WISE_TRANSFER: u16 = 4;
-    /// Of Ping and Pong: Custody, empty.
+    /// Custody of Ping and Pong: empty.
     pub const CUSTODY: u16 = 2;
-    /// Of Abort: Bad-CSM-Option, uint of 0 to 2 octets.
+    /// Bad-CSM-Option of Abort: uint of 0 to 2 octets.
     pub const BAD_CSM_OPTION: u16 = 2;
 }
 
@@ -38,19 +38,19 @@ pub struct Frame<'p> {
     pub payload: &'p [u8],
 }
 
-/// What stands in front of a Token: how long the message is.
+/// Header before the Token, with the length of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Octets in front of the Token, 2 to 6.
+    /// Octets before the Token, 2 to 6.
     pub header: usize,
     /// Octets of the Token.
     pub token: usize,
-    /// Octets behind the Token.
+    /// Octets after the Token.
     pub rest: usize,
 }
 
 impl FrameHeader {
-    /// Reads the header of the message at the start of `octets`. `None` if it is not all there.
+    /// Reads the header of the message at the start of `octets`. `None` if it is incomplete.
     pub fn read(octets: &[u8]) -> Result<Option<Self>, StreamError> {
         let Some(first) = octets.first() else { return Ok(None) };
         let (nibble, token) = (first >> 4, usize::from(first & 0xF));
@@ -74,19 +74,19 @@ impl FrameHeader {
         self.rest.saturating_add(self.header + self.token)
     }
 
-    /// Never: there is at least a header.
+    /// Always false: there is at least a header.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
 impl<'p> Frame<'p> {
-    /// Reads the message at the start of `octets`, and says how many octets it has. `None` if it is not all there.
+    /// Reads the message at the start of `octets`, and returns it with its number of octets. `None` if it is incomplete.
     pub fn read(octets: &'p [u8]) -> Result<Option<(Self, usize)>, StreamError> {
         Self::read_with(octets, |_, _| {})
     }
 
-    /// The same; `each` sees every option in the one walk that there is.
+    /// [`read`](Self::read) that passes every option to `each` in the same walk.
     pub(crate) fn read_with(
         octets: &'p [u8],
         mut each: impl FnMut(Code, &CoapOption<'p>),
@@ -122,12 +122,12 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Octets behind a Token.
+/// Returns the octets after a Token.
 pub(crate) fn rest_len(options: &[u8], payload: &[u8]) -> usize {
     options.len() + if payload.is_empty() { 0 } else { 1 + payload.len() }
 }
 
-/// The header of a message with `rest` octets behind its Token, at most 4 GiB, and how many octets it has.
+/// Returns the header of a message with `rest` octets after its Token, at most 4 GiB, and the octets of the header.
 pub(crate) fn header(rest: usize, code: Code, token: &Token) -> ([u8; 6], usize) {
     let (nibble, width, base) = match rest {
         0..=12 => (rest as u8, 0, rest),

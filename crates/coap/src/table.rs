@@ -1,14 +1,14 @@
-//! Bounded tables: slots that are used again, an index by hash, an order of use.
+//! Bounded tables: reusable slots, an index by hash, an order of use.
 //!
-//! All of them grow with what is in them, up to a bound, and allocate nothing once they have grown.
+//! All of them grow with their content, up to a bound, and allocate nothing once they have grown.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// No slot.
+/// Absence of a slot.
 const NONE: u32 = u32::MAX;
 
-/// A slot, and which of its uses. A later use of the same slot has another key.
+/// A slot and its generation. A later use of a slot has another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) slot: u32,
@@ -32,7 +32,7 @@ struct Slot<T> {
 }
 
 impl<T> Slab<T> {
-    /// At most `bound` values.
+    /// Creates a slab of at most `bound` values.
     pub(crate) fn new(bound: usize) -> Self {
         Self { slots: Vec::new(), free: NONE, len: 0, bound: bound.min(NONE as usize - 1) }
     }
@@ -51,7 +51,7 @@ impl<T> Slab<T> {
         self.len >= self.bound
     }
 
-    /// The key under which the value is from now on; gives it back if there is no slot for it.
+    /// Inserts a value and returns its key; returns the value if there is no free slot.
     #[inline]
     pub(crate) fn insert(&mut self, value: T) -> Result<Key, T> {
         if self.is_full() {
@@ -92,7 +92,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The value in a slot, whichever use of it.
+    /// Returns the value in a slot, in any generation.
     #[inline]
     pub(crate) fn at(&self, slot: u32) -> Option<(Key, &T)> {
         let Slot { generation, value, .. } = self.slots.get(slot as usize)?;
@@ -105,12 +105,12 @@ impl<T> Slab<T> {
     }
 }
 
-/// Slots by the hash of what is in them. It knows no keys: who asks compares.
+/// Slots by the hash of their content. The index does not store keys: the caller compares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// First slot of a bucket; their number is a power of two.
+    /// First slot of each bucket; the number of buckets is a power of two.
     buckets: Vec<u32>,
-    /// Of each slot: the next one in its bucket, and its hash.
+    /// For each slot: next slot of its bucket, and hash.
     links: Vec<(u32, u32)>,
     len: usize,
 }
@@ -127,7 +127,7 @@ impl Index {
         hash as usize & (self.buckets.len().wrapping_sub(1))
     }
 
-    /// The first slot with this hash that `is` the one.
+    /// Returns the first slot with this hash for which `is` returns true.
     #[inline]
     pub(crate) fn find(&self, hash: u32, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut slot = *self.buckets.get(self.bucket(hash))?;
@@ -140,7 +140,7 @@ impl Index {
         None
     }
 
-    /// The slot must not be in the index.
+    /// Inserts a slot, which must not be in the index.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, slot: u32) {
         if self.len >= self.buckets.len() {
@@ -155,7 +155,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Nothing happens if the slot is not in the index.
+    /// Removes a slot. No effect if the slot is not in the index.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(&(after, hash)) = self.links.get(slot as usize) else { return };
@@ -197,10 +197,10 @@ impl Index {
     }
 }
 
-/// Slots in an order: they come in at the back, and leave from everywhere.
+/// An ordered list of slots: inserted at the back, removed anywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// Of each slot: the one in front, the one behind.
+    /// For each slot: previous and next slot.
     links: Vec<(u32, u32)>,
     front: u32,
     back: u32,
@@ -224,7 +224,7 @@ impl Order {
         (self.front != NONE).then_some(self.front)
     }
 
-    /// From the front to the back.
+    /// Iterates from the front to the back.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         core::iter::successors(self.front(), |&slot| {
@@ -233,7 +233,7 @@ impl Order {
         })
     }
 
-    /// The slot must not be in the order.
+    /// Appends a slot, which must not be in the order.
     #[inline]
     pub(crate) fn push_back(&mut self, slot: u32) {
         if self.links.len() <= slot as usize {
@@ -252,7 +252,7 @@ impl Order {
         self.links.resize(slot as usize + 1, (NONE, NONE));
     }
 
-    /// The slot must be in the order.
+    /// Removes a slot, which must be in the order.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(&(before, behind)) = self.links.get(slot as usize) else { return };
@@ -275,9 +275,9 @@ impl Order {
     }
 }
 
-/// A hash that whoever does not know its key cannot choose values for.
+/// Keyed hash: without the key, colliding values cannot be chosen.
 ///
-/// One multiplication an integer; not for more than spreading slots over buckets.
+/// One multiplication for each integer; only for spreading slots over buckets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyedHasher(u64);
 
@@ -369,7 +369,7 @@ mod tests {
         fn an_index_finds_what_a_map_finds(steps in vec((any::<bool>(), 0..40_u32), 0..200)) {
             let mut index = Index::default();
             let mut map = BTreeMap::new();
-            // Hashes that collide.
+            // Colliding hashes.
             let hash = |slot: u32| slot % 7;
             for (insert, slot) in steps {
                 if insert && !map.contains_key(&slot) {

@@ -1,7 +1,7 @@
 //! A client that observes a server over a path that loses, duplicates and reorders, in virtual time.
 //!
-//! What is promised (RFC 7641, section 1.3): each state that is told is whole and newer than the one before, and once the
-//! resource rests, the client has its last state, however many messages were lost.
+//! Guarantee (RFC 7641, section 1.3): each delivered state is complete and newer than the one before, and once the
+//! resource stops changing, the client gets its last state, however many messages were lost.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use thinair_link::Random;
 use thinair_wire::time::Instant;
 
 struct World {
-    /// 0 is the client, 1 the server.
+    /// Client (0) and server (1).
     ends: [Endpoint<u8>; 2],
     random: Random,
     now: Instant,
@@ -25,12 +25,12 @@ struct World {
     state: u64,
     observers: Vec<ObserverId>,
     call: Option<CallId>,
-    /// The latest state that the client was told, in this observation.
+    /// Latest state delivered to the client, in this observation.
     told: Option<u64>,
     notifications: u64,
 }
 
-/// A representation: its number, and octets that follow from it, in one block or several.
+/// Representation of a state: its number, and octets that follow from it, in one block or several.
 fn body(state: u64) -> Vec<u8> {
     let len = if state.is_multiple_of(3) { 900 } else { 20 };
     state.to_be_bytes().into_iter().chain((8..len).map(|i| (state * 31 + i) as u8)).collect()
@@ -67,7 +67,7 @@ impl World {
         for from in 0..2 {
             let mut buffer = [0; 1_152];
             while let Some(transmit) = self.ends[from].poll_transmit(self.now, &mut buffer) {
-                // A fifth is lost, a tenth comes twice.
+                // A fifth is lost, a tenth is duplicated.
                 let copies = 1 + u64::from(self.below(10) == 0);
                 for _ in 0..copies {
                     if self.below(5) > 0 {
@@ -154,7 +154,7 @@ fn the_last_state_arrives_in_the_end() {
                 }
                 world.transmit();
             }
-            // Registering anew may take several attempts, each of minutes.
+            // A new registration may take several attempts, each of minutes.
             let end = world.now + Duration::from_secs(3_600);
             while world.told != Some(60) && world.now < end {
                 world.step(end);

@@ -1,7 +1,7 @@
 //! Two endpoints and a path between them that loses, duplicates, delays and reorders, in virtual time.
 //!
-//! What is promised: every request ends, once, with a response or an error; no request is done twice; a body arrives as it
-//! was sent. A seed determines everything.
+//! Guarantee: every request ends once, with a response or an error; no request is processed twice; a body arrives
+//! unchanged. A seed determines everything.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use thinair_coap::{
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-/// What the path does, in thousandths and milliseconds.
+/// Properties of the path, in thousandths and milliseconds.
 #[derive(Clone, Copy)]
 struct Path {
     loss: u64,
@@ -33,9 +33,9 @@ struct World {
     /// Datagrams under way, by their arrival.
     wire: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     count: u64,
-    /// Responses that are to be given later.
+    /// Responses that are given later.
     late: BTreeMap<(Instant, u64), (RequestId, Vec<u8>)>,
-    /// How often each request was done.
+    /// Number of times that each request was processed.
     done: BTreeMap<Vec<u8>, u32>,
     ended: BTreeMap<CallId, Vec<Result<Vec<u8>, CallError>>>,
     think: bool,
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The next thing that happens; false if nothing does any more.
+    /// Processes the next event; false if there is none.
     fn step(&mut self) -> bool {
         let timeouts = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let next = timeouts
@@ -159,7 +159,7 @@ impl World {
     }
 }
 
-/// How many calls were answered.
+/// Returns the number of calls that were answered.
 fn check(world: &World, calls: &[(CallId, Vec<u8>)]) -> usize {
     for (name, count) in &world.done {
         assert_eq!(*count, 1, "{name:?} was done {count} times");
@@ -254,7 +254,7 @@ fn a_dead_path_fails_every_request() {
     }
 }
 
-/// The same seed gives the same world.
+/// Equal seeds give equal runs.
 #[test]
 fn a_seed_determines_everything() {
     let path = Path { loss: 200, duplicates: 100, least: 10, most: 3_000 };

@@ -1,36 +1,36 @@
-//! What our compressor makes of the headers of a stack: found by compressing, not from a table.
+//! Sizes of the headers of a stack after compression by this project's compressor: measured, not tabulated.
 
 use thinair_rohc::{ChannelError, CompressError, Compressor, CompressorMemory, Instant, ProfileId, Refresh};
 use thinair_ule::capacity::Headers;
 
 use crate::stack::{Flow, Stack};
 
-/// Packets after which a flow has settled that nothing refreshes.
+/// Packets after which a flow without refreshes is established.
 const SETTLED: u32 = 64;
 
-/// Why there is no cycle of headers.
+/// Reason for the absence of a cycle of headers.
 #[derive(Debug, thiserror::Error)]
 pub enum HeaderCycleError {
-    /// The policy does not repeat itself after so many packets.
+    /// The policy does not repeat itself within the packets examined.
     #[error("refreshes by {0} do not repeat after a number of packets; take `ir=N,so=N[,direct]` or `off`")]
     NoCycle(Refresh),
-    /// The channel cannot be.
+    /// Invalid channel.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// A packet was refused.
+    /// The compressor rejected a packet.
     #[error(transparent)]
     Compress(#[from] CompressError),
-    /// A packet went by another profile than that of the stack.
+    /// A packet used another profile than that of the stack.
     #[error("a packet of the flow went by profile {}", .0.name())]
     Profile(ProfileId),
 }
 
-/// Octets of the ROHC headers of a stack under a refresh policy, as a cycle: the second one, so that what only the start of a
-/// flow costs is not in it.
+/// Returns the octets of the ROHC headers of a stack under a refresh policy, as a cycle: the second one, so that it
+/// excludes the costs of the start of a flow.
 ///
 /// # Errors
 ///
-/// [`HeaderCycleError::NoCycle`] for policies that go by time or have a slow start. The others do not happen.
+/// [`HeaderCycleError::NoCycle`] for policies that depend on time or have a slow start. The other errors do not occur.
 pub fn header_cycle(stack: Stack, refresh: Refresh) -> Result<Vec<Headers>, HeaderCycleError> {
     let (before, packets) = match refresh {
         Refresh::Off => (SETTLED, 1),
@@ -88,9 +88,9 @@ mod tests {
         assert_eq!(cycle, [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }]);
     }
 
-    /// The IR headers of rohc-lib, read from the packets that it is tested with, have 27 and 39 octets over IPv4, in first
-    /// packets of flows. Ours of RTP have no octet of flags (RX) as long as it says nothing, and from then on two octets
-    /// with the stride of the timestamps, which the first packet cannot know. RFC 3095, section 5.7.7.6.
+    /// The IR headers of rohc-lib, read from the packets of its tests, have 27 and 39 octets over IPv4, in first packets
+    /// of flows. Ours of RTP have no octet of flags (RX) while all flags are zero, and afterwards two more octets with
+    /// the stride of the timestamps, which the first packet cannot contain. RFC 3095, section 5.7.7.6.
     #[test]
     fn ir_headers_of_rtp_tell_the_stride_once_it_is_known() {
         for (name, first, later) in [("ipv4/udp", 27, 27), ("ipv4/udp/rtp", 38, 41)] {

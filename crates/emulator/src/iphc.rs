@@ -1,5 +1,5 @@
-//! LOWPAN_IPHC and LOWPAN_NHC at both ends of the link (RFC 6282): IPv6 packets are made shorter one by one, and nothing is
-//! remembered. Both ends know each other's link address, of which interface identifiers are made, and the prefix.
+//! LOWPAN_IPHC and LOWPAN_NHC at both ends of the link (RFC 6282): stateless compression of IPv6 packets. Both ends know
+//! each other's link address, from which interface identifiers are derived, and the prefix.
 
 use std::net::IpAddr;
 
@@ -11,16 +11,16 @@ use thinair_lowpan::{
 
 use super::addresses;
 
-/// Both ends.
+/// Compression and decompression at both ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Iphc {
     settings: Settings,
-    /// The addresses of a frame from each side.
+    /// Link addresses of a frame from each side.
     links: [Links; 2],
 }
 
 impl Iphc {
-    /// Between hosts with the addresses that [`addresses`] tells.
+    /// Creates the codec for hosts with the addresses of [`addresses`].
     pub(super) fn new() -> Self {
         let mut contexts = Contexts::NONE;
         let link = Side::ALL.map(|side| {
@@ -38,7 +38,7 @@ impl Iphc {
         Self { settings: Settings { contexts, udp_checksum: UdpChecksum::InLine }, links }
     }
 
-    /// A packet of that side, as it goes over the link. `room` is used.
+    /// Compresses a packet of a side. `room` is a scratch buffer.
     pub(super) fn compress(
         &self,
         from: Side,
@@ -52,7 +52,7 @@ impl Iphc {
         }
     }
 
-    /// What has come from that side, as an IPv6 packet again.
+    /// Decompresses a packet from a side into an IPv6 packet.
     pub(super) fn decompress(
         &self,
         from: Side,

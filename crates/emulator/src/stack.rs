@@ -1,5 +1,5 @@
-//! Protocol stacks that header compression is measured on, and flows of them: whole IP packets, one as large as the
-//! next, in which only what counts on counts on.
+//! Protocol stacks on which header compression is measured, and flows of them: whole IP packets of equal size, in which
+//! only counters change.
 
 use core::fmt;
 use core::str::FromStr;
@@ -16,7 +16,7 @@ const UDP: usize = 8;
 const RTP: usize = 12;
 const PROTOCOL_UDP: u8 = 17;
 
-/// The port of iperf, by which the published measurements went.
+/// The port of iperf, which the published measurements used.
 const IPERF_PORT: u16 = 5_001;
 const RTP_PORT: u16 = 5_004;
 const COAP_PORT: u16 = 5_683;
@@ -27,7 +27,7 @@ const TIMESTAMP_STRIDE: u32 = 160;
 /// NON 0.03 (PUT) without token, Uri-Path `time`, payload marker; the Message ID is filled in. RFC 7252, section 3.
 const COAP: [u8; 10] = *b"\x50\x03\0\0\xB4time\xFF";
 
-/// Headers over which a flow goes.
+/// Headers of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stack {
     version: Version,
@@ -41,7 +41,7 @@ enum Version {
     V6,
 }
 
-/// Whether UDP has one: zero is allowed over IPv4. RFC 768.
+/// UDP checksum: zero is allowed over IPv4. RFC 768.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Checksum {
     Sent,
@@ -59,7 +59,7 @@ impl Stack {
     /// The stack of the published evaluation.
     pub const IPV6_UDP: Self = Self::new(Version::V6, Checksum::Sent, Above::Nothing);
 
-    /// Every stack, by its name.
+    /// All stacks, with their names.
     pub const ALL: [(&'static str, Self); 8] = [
         ("ipv6/udp", Self::IPV6_UDP),
         ("ipv4/udp", Self::new(Version::V4, Checksum::Sent, Above::Nothing)),
@@ -75,12 +75,12 @@ impl Stack {
         Self { version, checksum, above }
     }
 
-    /// Its name, as in `ipv6/udp`; `udp0` is UDP without checksum.
+    /// Returns its name, as in `ipv6/udp`; `udp0` is UDP without checksum.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, stack)| *stack == self).map_or("", |(name, _)| name)
     }
 
-    /// Octets of all headers; those of CoAP include its option and the payload marker.
+    /// Returns the octets of all headers; those of CoAP include its option and the payload marker.
     pub const fn headers(self) -> usize {
         let ip = match self.version {
             Version::V4 => IPV4,
@@ -94,7 +94,7 @@ impl Stack {
         ip + UDP + above
     }
 
-    /// The most octets of payload of a packet.
+    /// Returns the largest payload of a packet, in octets.
     pub const fn most_payload(self) -> usize {
         // The lengths of IPv4 and UDP have 16 bits; that of IPv6 does not count its own header.
         match self.version {
@@ -103,7 +103,7 @@ impl Stack {
         }
     }
 
-    /// The host that a packet comes from: the last octet of its source address. None if there is no address.
+    /// Returns the host that a packet comes from: the last octet of its source address. `None` if there is no address.
     pub fn host(self, packet: &[u8]) -> Option<u8> {
         let at = match self.version {
             Version::V4 => 15,
@@ -112,7 +112,7 @@ impl Stack {
         packet.get(at).copied()
     }
 
-    /// The profile that it goes by.
+    /// Returns the profile of the stack.
     pub const fn profile(self) -> ProfileId {
         match self.above {
             Above::Nothing => ProfileId::Udp,
@@ -121,12 +121,12 @@ impl Stack {
         }
     }
 
-    /// What a compressor is told of a channel for so many flows of it, at least 1: its profile, and small CIDs, so that CID
-    /// 0 takes no octet.
+    /// Returns the configuration of a compressor for `flows` flows, at least 1: the profile of the stack, and small CIDs,
+    /// so that CID 0 takes no octet.
     ///
     /// # Errors
     ///
-    /// There are more than 16 flows.
+    /// More than 16 flows.
     pub fn compressor(self, flows: u16, refresh: Refresh) -> Result<CompressorConfig, ChannelError> {
         let profiles = ProfileSet::of(&[ProfileId::Uncompressed, self.profile()])?;
         let mut config =
@@ -143,7 +143,7 @@ impl fmt::Display for Stack {
     }
 }
 
-/// A text is no stack.
+/// Error: unknown stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseStackError;
 
@@ -174,24 +174,24 @@ impl FromStr for Stack {
 pub struct Flow {
     stack: Stack,
     payload: usize,
-    /// The host that it comes from, the last octet of its address.
+    /// Sending host: the last octet of its address.
     host: u8,
     seed: u64,
 }
 
 impl Flow {
-    /// A flow from host `host`. The seed determines its payload and its first counters. `None` if `payload` octets do
-    /// not fit into a packet.
+    /// Creates a flow from host `host`. The seed determines its payload and its first counters. `None` if `payload`
+    /// octets do not fit into a packet.
     pub fn new(stack: Stack, payload: usize, host: u8, seed: u64) -> Option<Self> {
         (payload <= stack.most_payload()).then_some(Self { stack, payload, host, seed })
     }
 
-    /// Octets of a packet.
+    /// Returns the octets of a packet.
     pub const fn packet_len(&self) -> usize {
         self.stack.headers() + self.payload
     }
 
-    /// The packet of that number, in place of what `out` holds. Payload is not repeated from packet to packet.
+    /// Replaces the content of `out` by packet `number`. Payloads differ from packet to packet.
     pub fn packet(&self, number: u32, out: &mut Vec<u8>) {
         let mut counters = Random::new(self.seed);
         let [ip_id, above, timestamp] = [0; 3].map(|_: u8| counters.next_u64() as u32);
@@ -256,7 +256,7 @@ impl Flow {
         }
         if checksum == Checksum::Sent {
             let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
-            // Zero would say that there is none. RFC 768.
+            // Zero would mean that there is no checksum. RFC 768.
             let checksum = match sum.checksum() {
                 0 => 0xFFFF,
                 checksum => checksum,

@@ -1,18 +1,18 @@
-//! What a constrained link does to packets.
+//! Models of constrained links.
 //!
-//! This crate knows loss ([`loss`]), damage ([`bit_errors`]) and what a link layer does with damage ([`integrity`]), and
-//! puts them together in two kinds of links:
+//! This crate models loss ([`loss`]), damage ([`bit_errors`]) and the treatment of damage by a link layer
+//! ([`integrity`]), and combines them into two kinds of links:
 //!
-//! - [`Link`] knows no time, only places: which packets arrive, damaged, twice ([`duplicate`]), or in another order
+//! - [`Link`] has no time, only places: packets arrive, damaged, duplicated ([`duplicate`]), or in another order
 //!   ([`reorder`], [`mod@line`]).
-//! - [`ConstrainedLink`] knows integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
-//!   ([`framing`]), sleep and duty cycle, as a [`model`] says it. [`preset`] has links by name.
+//! - [`ConstrainedLink`] has integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
+//!   ([`framing`]), sleep and duty cycle, described by a [`model`]. [`preset`] has links by name.
 //!
-//! [`energy`] says what packets cost a device. The crate refuses to know what the packets are, and whether time is real
-//! or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet, and
-//! within a bound; without the feature `alloc` it is absent.
+//! [`energy`] computes the energy that packets cost a device. The content of packets does not matter, nor whether time
+//! is real or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet,
+//! and within a bound; without the feature `alloc` it is absent.
 //!
-//! A seed determines everything: all decisions come from integers, so that they are the same on every machine.
+//! A seed determines everything: all decisions are computed with integers, so that they are equal on every machine.
 //!
 //! ```
 //! use thinair_link::{Fate, Impairments, Line, Link, LossModel, Probability, Reorder};

@@ -1,4 +1,4 @@
-//! A link: everything that it does to a packet, one after the other, and what has happened so far.
+//! A link: all impairments of a packet, in sequence, with counters.
 
 use crate::bit_errors::{BitErrorModel, BitErrors};
 use crate::duplicate::Duplicate;
@@ -8,26 +8,26 @@ use crate::loss::{Loss, LossModel};
 use crate::random::Random;
 use crate::reorder::Reorder;
 
-/// What a link does to packets. By default nothing.
+/// Impairments of a link. Default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impairments<'a> {
-    /// Which packets are lost, before anything else happens to them.
+    /// Loss of packets, before any other impairment.
     pub loss: LossModel<'a>,
-    /// Which bits of the others are damaged.
+    /// Bit errors of the remaining packets.
     pub bit_errors: BitErrorModel,
-    /// What the link layer does with damage.
+    /// Treatment of damage by the link layer.
     pub integrity: Integrity,
-    /// Which of those that come through arrive twice.
+    /// Duplication of the packets that come through.
     pub duplicate: Duplicate,
-    /// Which of those that come through are late.
+    /// Reordering of the packets that come through.
     pub reorder: Reorder,
 }
 
 impl Impairments<'_> {
-    /// The slots that a [`Line`](crate::Line) needs.
+    /// Returns the number of slots that a [`Line`](crate::Line) needs.
     pub const fn slots(&self) -> usize {
-        // The originals that are late are among the last `up_to`, their copies among the last so many and those of
-        // the duplicates; and there is the packet that has just entered, with its copy.
+        // Late originals are among the last `up_to`, their copies among as many and those of the duplicates; in
+        // addition there is the packet that has just entered, with its copy.
         let (late, later) = (self.reorder.up_to as usize, self.duplicate.up_to as usize);
         late + 1 + late + later + 1
     }
@@ -37,8 +37,8 @@ impl Impairments<'_> {
 ///
 /// It decides, and holds no packet: [`Line`](crate::Line) brings packets into the order of their places. Loss, bit
 /// errors, the check, duplicates and order each have a random sequence of their own, so that a change of one does not
-/// change what the others do. The exceptions are what must be: a packet that was lost or dropped is not damaged,
-/// doubled or late, and takes no place.
+/// change the others, with one exception: a packet that was lost or dropped is not damaged, duplicated or late, and
+/// takes no place.
 #[derive(Clone, Debug)]
 pub struct Link<'a> {
     loss: Loss<'a>,
@@ -49,59 +49,59 @@ pub struct Link<'a> {
     copies: Random,
     reorder: Reorder,
     order: Random,
-    /// How many packets came through.
+    /// Number of packets that came through.
     entered: u64,
     counters: Counters,
 }
 
-/// What becomes of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// The packet arrives.
     At(Arrival),
-    /// It does not.
+    /// The packet is dropped.
     Dropped(Reason),
 }
 
-/// A packet that arrives.
+/// Arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Place of arrival.
     pub place: Place,
-    /// When it arrives again, if it does.
+    /// Place of the copy, if there is one.
     pub copy: Option<Place>,
-    /// Bits that are not as they were sent.
+    /// Number of flipped bits.
     pub flipped: u64,
 }
 
-/// Why a packet does not arrive.
+/// Reason why a packet does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The link lost it.
     Loss,
-    /// The check of the link layer found damage.
+    /// The check of the link layer detected damage.
     Integrity,
 }
 
-/// Packets since the start.
+/// Counters of packets since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Offered to the link.
     pub offered: u64,
     /// Lost.
     pub lost: u64,
-    /// Damaged, in their octets or in the check sequence: those that were dropped for it, and those that were not.
+    /// Damaged, in their octets or in the check sequence, dropped or not.
     pub damaged: u64,
     /// Dropped by the check of the link layer.
     pub dropped: u64,
-    /// Arrived twice.
+    /// Duplicated.
     pub duplicated: u64,
-    /// Late by one place or more. (How many were overtaken may be less, see [`Reorder`].)
+    /// Late by one place or more. (Fewer may have been overtaken, see [`Reorder`].)
     pub late: u64,
 }
 
 impl<'a> Link<'a> {
-    /// A link before its first packet. The same impairments, seed and lengths of packets give the same fates.
+    /// Creates a link before its first packet. Equal impairments, seeds and lengths of packets give equal outcomes.
     pub fn new(impairments: Impairments<'a>, seed: u64) -> Self {
         let Impairments { loss, bit_errors, integrity, duplicate, reorder } = impairments;
         let mut random = Random::new(seed);
@@ -119,7 +119,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// What becomes of the next packet. Its octets are damaged in place; if it is dropped, they are of no use.
+    /// Decides on the next packet. Its octets are damaged in place; if it is dropped, they are unspecified.
     pub fn offer(&mut self, octets: &mut [u8]) -> Fate {
         self.counters.offered += 1;
         if self.loss.takes_next(octets.len()) {
@@ -146,7 +146,7 @@ impl<'a> Link<'a> {
         Fate::At(Arrival { place, copy, flipped })
     }
 
-    /// What has happened so far.
+    /// Returns the counters.
     pub const fn counters(&self) -> Counters {
         self.counters
     }

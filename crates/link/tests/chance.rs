@@ -1,4 +1,4 @@
-//! What chance does on the link in time: rates of loss by size of packet, one stream per direction.
+//! Randomness on the link in time: rates of loss by size of packet, independence of the directions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use thinair_wire::time::Instant;
 
 type Packets<'a> = ConstrainedLink<'a, Vec<u8>>;
 
-/// Percent of packets of `len` octets that are dropped for this reason.
+/// Returns the percentage of packets of `len` octets that are dropped for this reason.
 fn dropped(direction: Direction<'_>, len: usize, packets: u32, reason: DropReason) -> f64 {
     let mut link = Packets::new(&LinkModel::symmetric(direction, Duplex::Full), 11);
     for i in 0..packets {
@@ -23,7 +23,7 @@ fn dropped(direction: Direction<'_>, len: usize, packets: u32, reason: DropReaso
     100.0 * traffic.dropped.by(reason) as f64 / f64::from(packets)
 }
 
-/// The rates that the code of that tunnel gives at a bit error rate of 10^-3, packets of 5 to 52 octets.
+/// Rates from the code of that tunnel at a bit error rate of 10^-3, packets of 5 to 52 octets.
 #[test]
 fn the_counter_of_the_rohc_tunnel_drops_what_it_is_known_to_drop() {
     let loss = LossModel::RohcTunnel16 { octets: 125 };
@@ -119,7 +119,7 @@ fn bursts_and_lists_reach_the_link() {
     assert_eq!(dropped(direction, 10, 1_000, DropReason::Loss), 40.0);
 }
 
-/// What A sends meets the same fates, whatever B sends and whatever befalls it.
+/// Packets of A have equal outcomes, whatever B sends and whatever happens to that.
 #[test]
 fn a_direction_has_its_own_chance() {
     let lossy = Direction {

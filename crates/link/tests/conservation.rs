@@ -1,4 +1,4 @@
-//! What holds on every constrained link, whatever is offered to it.
+//! Invariants of every constrained link, for any packets offered.
 
 use std::time::Duration;
 
@@ -91,12 +91,13 @@ fn model() -> impl Strategy<Value = LinkModel<'static>> {
     })
 }
 
-/// Milliseconds after the last one, who, octets, and whether the link is polled then.
+/// Packets to offer: milliseconds after the last one, sender, octets, and whether the link is
+/// polled then.
 fn offers() -> impl Strategy<Value = Vec<(u64, bool, usize, bool)>> {
     proptest::collection::vec((0_u64..30, any::<bool>(), 0_usize..250, any::<bool>()), 0..80)
 }
 
-/// Everything that happens; packets begin with their number.
+/// Returns all events; packets begin with their number.
 fn run(
     model: &LinkModel<'static>,
     seed: u64,
@@ -108,7 +109,7 @@ fn run(
         now = now + Duration::from_millis(after);
         let mut packet = vec![0; len];
         packet.iter_mut().zip((number as u16).to_be_bytes()).for_each(|(to, octet)| *to = octet);
-        // Refused or not: the counters tell.
+        // Rejected or not: the counters show it.
         let _ = link.offer(now, if is_a { Side::A } else { Side::B }, packet);
         if polls {
             events.extend(std::iter::from_fn(|| link.poll(now)));
@@ -143,12 +144,12 @@ fn delivered(events: &[Event<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
     delivered.collect()
 }
 
-/// Small, or as great as can be.
+/// Small or maximal values.
 fn span() -> impl Strategy<Value = Duration> {
     prop_oneof![Just(Duration::ZERO), Just(Duration::from_millis(3)), Just(Duration::MAX)]
 }
 
-/// The same link with numbers that make no sense.
+/// A link with extreme parameters.
 fn extreme() -> impl Strategy<Value = Direction<'static>> {
     let modem = (any::<u8>(), prop_oneof![Just(0), any::<u32>()], any::<u8>(), any::<u16>()).prop_map(
         |(spreading_factor, bandwidth, coding_rate, preamble)| {
@@ -254,7 +255,7 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// When the link is polled does not matter, if it holds enough.
+    /// The times of polling do not matter, if the link holds enough packets.
     #[test]
     fn polling_changes_nothing(model in model(), seed: u64, offers in offers()) {
         let roomy = |direction: Direction<'static>| {

@@ -1,6 +1,6 @@
-//! The first decisions of a seed: the same on every machine, and in every release after the first one.
+//! First decisions of a seed: equal on every machine, and in every release after the first one.
 //!
-//! What is lost and which bits are damaged is as a second implementation, in another language, has it.
+//! Losses and damaged bits are those of a second implementation, in another language.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,13 +25,13 @@ fn general() -> GilbertElliott {
     GilbertElliott { p: percent(10), r: percent(25), k: percent(95), h: percent(30) }
 }
 
-/// `x` for a packet that is lost, of 64.
+/// Returns `x` for each lost packet, of 64.
 fn losses(model: LossModel<'_>) -> String {
     let mut loss = Loss::new(model, Random::new(SEED));
     (0..64).map(|_| if loss.takes_next(20) { 'x' } else { '.' }).collect()
 }
 
-/// The places of the first 64 bits that are damaged.
+/// Returns the positions of damaged bits among the first 64.
 fn damage(model: BitErrorModel) -> Vec<usize> {
     let mut octets = vec![0_u8; 100_000];
     BitErrors::new(model, Random::new(SEED)).damage(&mut octets);
@@ -103,7 +103,7 @@ fn reordering_and_duplicates() {
     );
 }
 
-/// `L` lost, `C` dropped by the check, else the places it is late; `!` damaged, `+` and the places of a copy.
+/// `L` lost, `C` dropped by the check, else lateness in places; `!` damaged, `+` and the places of a copy.
 #[test]
 fn a_link() {
     let impairments = Impairments {

@@ -1,4 +1,4 @@
-//! A link and its line together: what arrives, and in which order.
+//! A link and its line together: arrivals and their order.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ fn percent(percent: u32) -> Probability {
     Probability::from_percent(percent).unwrap()
 }
 
-/// The numbers of the packets that come through, those that arrive in order, and what the link counted.
+/// Returns the numbers of the packets that come through, the order of arrivals, and the counters.
 fn run(impairments: Impairments<'_>, seed: u64, packets: u64) -> (Vec<u64>, Vec<u64>, Counters) {
     let mut link = Link::new(impairments, seed);
     let mut line = Line::new(vec![None; impairments.slots()]);
@@ -48,7 +48,7 @@ proptest! {
         let mut sorted = originals.clone();
         sorted.sort_unstable();
         prop_assert_eq!(&sorted, &through);
-        // Among the originals nobody is overtaken by more than `up_to`, and nobody overtakes but the late.
+        // Among the originals none is overtaken by more than `up_to`, and only late packets are overtaken.
         let mut overtaken = 0;
         for (place, number) in originals.iter().enumerate() {
             let by = originals[..place].iter().filter(|other| *other > number).count();
@@ -57,7 +57,7 @@ proptest! {
         }
         prop_assert!(overtaken <= counters.late);
         prop_assert!(up_to > 0 || counters.late == 0);
-        // Before a copy arrives nobody who entered more than so many places after its original.
+        // Before a copy, no packet arrives that entered more than so many places after its original.
         let mut seen = Vec::new();
         for number in &arrived {
             let entered = through.binary_search(number).unwrap();
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// First arrivals, and second ones.
+/// First and second arrivals.
 fn split(arrived: &[u64]) -> (Vec<u64>, Vec<u64>) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for number in arrived {
@@ -87,7 +87,7 @@ fn a_late_packet_is_overtaken_if_the_next_one_is_on_time() {
     let reorder = Reorder { probability: percent(10), up_to: 1 };
     let (_, arrived, counters) = run(Impairments { reorder, ..Impairments::default() }, 3, 1_000_000);
     let overtaken = arrived.windows(2).filter(|pair| pair[0] > pair[1]).count();
-    // 0.1 * 0.9 of a million. Two neighbours are never both overtaken, which makes the deviation less than that of
+    // 0.1 * 0.9 of a million. Two neighbors are never both overtaken, which makes the deviation less than that of
     // independent draws, 286; 4 of them.
     assert!(overtaken.abs_diff(90_000) < 1_144, "{overtaken}");
     assert!(counters.late.abs_diff(100_000) < 1_200, "{counters:?}");

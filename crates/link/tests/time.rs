@@ -1,4 +1,4 @@
-//! The link in time against what can be worked out by hand: times, rates, queues, CoDel, half duplex, fragments.
+//! The link in time compared with computation by hand: times, rates, queues, CoDel, half duplex, fragments.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn us(micros: u64) -> Instant {
     Instant::from_nanos(micros * 1_000)
 }
 
-/// Everything that happens, polled as late as can be or at every time that the link names.
+/// Returns all events, polled as late as possible, or at every time that the link returns.
 fn events(link: &mut Packets, is_late: bool) -> Vec<Event<Vec<u8>>> {
     let mut events = Vec::new();
     while let Some(at) = link.poll_at() {
@@ -67,7 +67,7 @@ fn times_of_one(link: &mut Packets) -> Times {
     *times
 }
 
-/// 333,333 bit/s is no whole number of nanoseconds a bit.
+/// 333,333 bit/s is not a whole number of nanoseconds a bit.
 #[test]
 fn the_rate_is_exact_in_the_long_run() {
     let mut link =
@@ -117,7 +117,7 @@ fn late_polling_changes_nothing() {
 fn a_full_queue_refuses_by_packets_and_by_octets() {
     let queue = Queue { octets: 100, ..Queue::packets(3) };
     let mut link = link(Direction { airtime: rate(8_000), queue, ..Direction::IDEAL });
-    // The first goes on the air at once and waits for nobody.
+    // The first is sent at once without waiting.
     for _ in 0..4 {
         link.offer(Instant::ZERO, Side::A, vec![0; 10]).unwrap();
     }
@@ -172,7 +172,7 @@ fn codel_drops_when_the_rfc_says_so() {
         .collect();
     assert_eq!(dropped[..6], [130, 230, 310, 360, 410, 460]);
     assert_eq!(events.len(), 82);
-    // The air was never idle for it.
+    // The air was never idle.
     let last = times(&events).pop().unwrap();
     assert_eq!(last.sent, ms(10 * (82 - dropped.len() as u64)));
 }
@@ -198,7 +198,7 @@ fn sides_take_turns_on_a_shared_medium() {
         link.offer(ms(1), Side::A, vec![0; 20]).unwrap();
     }
     let starts: Vec<_> = times(&events(&mut link, true)).iter().map(|times| times.start).collect();
-    // B was first. Then A after its 10 ms and the turnaround, B after 20 ms and another one, A.
+    // B was first. Then A after its 10 ms and the turnaround, B after 20 ms and another turnaround, A.
     assert_eq!(starts, [ms(0), ms(11), ms(32), ms(43)]);
 }
 
@@ -331,7 +331,7 @@ fn round_trip(model: &LinkModel<'static>) -> f64 {
     sum as f64 / f64::from(count) / 1e6
 }
 
-/// What was published is 178 and 18 ms, within the 95 % bands of 176 to 189 and of 18.2 to 19.4 (and its rounding).
+/// Published are 178 and 18 ms, within the 95 % bands of 176 to 189 and of 18.2 to 19.4 (and its rounding).
 #[test]
 fn gprs_and_wifi_take_the_round_trips_that_were_published() {
     let gprs = round_trip(&preset::GPRS.model);

@@ -1,7 +1,8 @@
-//! The ways to say an address: SAC and SAM, M, DAC and DAM. RFC 6282, section 3.1.1.
+//! Forms of addresses: SAC and SAM, M, DAC and DAM. RFC 6282, section 3.1.1.
 //!
-//! A way says which octets go in-line ([`Form::pick`]) and how the address comes back ([`Form::expand`]). An
-//! address goes by the shortest way that brings it back: compressing is expanding and comparing.
+//! A form determines which octets are in-line ([`AddressForm::pick`]) and how the address is restored
+//! ([`AddressForm::expand`]). An address is compressed to the shortest form that restores it: compression is
+//! expansion and comparison.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
 
@@ -11,17 +12,17 @@ use crate::link::{Iid, short_iid};
 /// `fe80::/64`, the link-local prefix padded with zeros.
 const LINK_LOCAL: [u8; 8] = [0xFE, 0x80, 0, 0, 0, 0, 0, 0];
 
-/// Most bits of a prefix that a Unicast-Prefix-based multicast address holds. RFC 3306, section 4.
+/// Longest prefix of a Unicast-Prefix-based multicast address, in bits. RFC 3306, section 4.
 const MAX_MULTICAST_PREFIX: u8 = 64;
 
-/// Which of the two addresses.
+/// Source or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Source,
     Destination,
 }
 
-/// How an address is said, and what of it is in-line.
+/// A compressed address: its form, and the octets in-line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Address {
     /// M; never set for a source.
@@ -32,18 +33,18 @@ pub(crate) struct Address {
     pub(crate) mode: u8,
     /// SCI or DCI; 0 where there is none.
     pub(crate) context: u8,
-    /// What is carried in-line, from the first octet on.
+    /// Octets in-line, from the first on.
     pub(crate) inline: [u8; 16],
 }
 
-/// What is wrong with an address that was read.
+/// Reason why an address cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A reserved combination of bits.
     Reserved,
-    /// The context is not known.
+    /// Unknown context.
     NoContext,
-    /// The interface identifier is that of a link address, and there is none.
+    /// The interface identifier is derived from a link address that is missing.
     NoLinkAddress,
 }
 
@@ -56,7 +57,7 @@ enum Form {
     Iid,
     /// 16 bits: the end of the interface identifier of a short address.
     Short,
-    /// 0 bits: the interface identifier is that of the encapsulating header.
+    /// 0 bits: the interface identifier is derived from the encapsulating header.
     Elided,
     /// 0 bits: `::`.
     Unspecified,
@@ -90,7 +91,7 @@ impl Form {
         })
     }
 
-    /// Octets in-line.
+    /// Returns the octets in-line.
     const fn len(self) -> usize {
         match self {
             Self::Full => 16,
@@ -103,7 +104,7 @@ impl Form {
         }
     }
 
-    /// The octets of `address` that go in-line.
+    /// Returns the octets of `address` that are in-line.
     fn pick(self, address: &[u8; 16]) -> [u8; 16] {
         let a = address;
         let mut inline = [0; 16];
@@ -120,7 +121,8 @@ impl Form {
         inline
     }
 
-    /// The address, from what is in-line, the context if the form is stateful, and the encapsulating header.
+    /// Restores the address from the octets in-line, the context if the form is stateful, and the encapsulating
+    /// header.
     fn expand(
         self,
         inline: &[u8; 16],
@@ -134,7 +136,7 @@ impl Form {
             Self::Iid => unicast(context, [i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7]]),
             Self::Short => unicast(context, short_iid([i[0], i[1]])),
             Self::Elided => {
-                // A context that covers all bits leaves none to the link address.
+                // A context that covers all bits needs no link address.
                 let is_whole = context.is_some_and(|context| context.length() == 128);
                 let iid = if is_whole { Some([0; 8]) } else { encapsulation };
                 unicast(context, iid.ok_or(Fault::NoLinkAddress)?)
@@ -157,8 +159,8 @@ impl Form {
     }
 }
 
-/// Bits covered by the context are always used, those of the interface identifier where it leaves any, and the
-/// remaining ones are zero.
+/// Combines context and interface identifier: bits covered by the context are always used, those of the
+/// interface identifier where it leaves any, and the remaining ones are zero.
 fn unicast(context: Option<&Context>, iid: Iid) -> [u8; 16] {
     let mut address = [0; 16];
     address[8..].copy_from_slice(&iid);
@@ -172,7 +174,7 @@ fn unicast(context: Option<&Context>, iid: Iid) -> [u8; 16] {
 }
 
 impl Address {
-    /// The octets in-line, one part of the format of LOWPAN_IPHC.
+    /// Codes the octets in-line, one part of the format of LOWPAN_IPHC.
     #[inline(always)]
     pub(crate) fn code<'p, C: Coder<'p>>(&mut self, c: &mut C, role: Role) -> Step {
         let Some(form) = Form::of(role, self.multicast, self.stateful, self.mode) else {
@@ -193,7 +195,7 @@ impl Address {
         }
     }
 
-    /// The address that this says.
+    /// Restores the address.
     pub(crate) fn expand(
         &self,
         role: Role,
@@ -202,7 +204,7 @@ impl Address {
     ) -> Result<[u8; 16], Fault> {
         let form = Form::of(role, self.multicast, self.stateful, self.mode).ok_or(Fault::Reserved)?;
         let context = match form {
-            // `::` is none of a context, although its bits say stateful.
+            // `::` has no context, although its bits are stateful.
             Form::Unspecified => None,
             _ if self.stateful => Some(contexts.context(self.context).ok_or(Fault::NoContext)?),
             _ => None,
@@ -210,17 +212,17 @@ impl Address {
         form.expand(&self.inline, context, encapsulation)
     }
 
-    /// The shortest way to say `address`; of equal ones the stateless, then the lowest context.
+    /// Returns the shortest form of `address`; of equal ones the stateless, then the lowest context.
     ///
-    /// Naming another context than number 0 costs an octet, once for both addresses. A shorter way saves two at
-    /// least, so that need not be weighed.
+    /// A context other than number 0 costs an octet, once for both addresses. A shorter form saves at least
+    /// two, so the octet need not be considered.
     pub(crate) fn compress(
         role: Role,
         address: &[u8; 16],
         contexts: &Contexts,
         encapsulation: Option<Iid>,
     ) -> Self {
-        // `::` needs no context, although its bits say stateful.
+        // `::` needs no context, although its bits are stateful.
         if role == Role::Source && *address == [0; 16] {
             return Self { stateful: true, ..Self::default() };
         }
@@ -247,7 +249,7 @@ impl Address {
     }
 }
 
-/// The first `N` octets of `value`.
+/// Codes the first `N` octets of `value`.
 #[inline(always)]
 fn part<'p, const N: usize, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut [u8; 16]) -> Step {
     match value.first_chunk_mut::<N>() {

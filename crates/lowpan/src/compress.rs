@@ -1,4 +1,4 @@
-//! The way down: an IPv6 packet to the content of a link frame.
+//! Compression of an IPv6 packet into the content of a link frame.
 
 use thinair_wire::coder::{NoRoom, Writer};
 use thinair_wire::header::ipv6::Ipv6;
@@ -11,10 +11,10 @@ use crate::nhc::extension::{self, Eid, Extension};
 use crate::nhc::udp::{self, UdpNhc};
 use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
 
-/// What [`compress`] has done.
+/// Result of [`compress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
-    /// Octets of the packet that the compressed headers stand for; 0 if it is sent as it is.
+    /// Octets of the packet that the compressed headers replace; 0 if it is sent uncompressed.
     pub header_in: usize,
     /// Octets of the compressed headers, dispatch included.
     pub header_out: usize,
@@ -23,21 +23,21 @@ pub struct Compressed {
 }
 
 impl Compressed {
-    /// A ROHC packet behind [`dispatch::ROHC`], `len` octets with it: what is sent stands for no other octets, so
+    /// Describes a ROHC packet after [`dispatch::ROHC`], `len` octets with it: its octets replace no others, so
     /// sizes and offsets of its fragments count those of the ROHC packet.
     pub const fn rohc(len: usize) -> Self {
         Self { header_in: 0, header_out: dispatch::ROHC.len(), len }
     }
 }
 
-/// Why [`compress`] has done nothing.
+/// Reason for the failure of [`compress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressError {
-    /// The octets are no IPv6 packet: another version, or less than a header.
+    /// The octets are not an IPv6 packet: another version, or shorter than a header.
     NotIpv6,
-    /// `out` is too short: room for the packet and one octet is always enough.
+    /// `out` is too short: the length of the packet and one octet is always sufficient.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Length of `out`, in octets.
         have: usize,
     },
 }
@@ -53,11 +53,11 @@ impl core::fmt::Display for CompressError {
 
 impl core::error::Error for CompressError {}
 
-/// Compresses an IPv6 packet for a frame between `links`; what is written begins with the dispatch octet.
+/// Compresses an IPv6 packet for a frame between `links`; the output begins with the dispatch octet.
 ///
-/// [`decompress`](crate::decompress) with the same settings and links gives the packet back, bit for bit. A header
-/// that would not come back so goes in-line, with all that follows it; a packet whose Payload Length disagrees
-/// with its octets goes as it is, behind [`dispatch::IPV6`].
+/// [`decompress`](crate::decompress) with the same settings and links restores the packet bit for bit. A header
+/// that could not be restored is sent in-line, with everything after it; a packet whose Payload Length differs from
+/// its length is sent uncompressed, after [`dispatch::IPV6`].
 pub fn compress(
     settings: &Settings,
     links: Links,
@@ -68,7 +68,7 @@ pub fn compress(
     compress_part(settings, links, &part, out)
 }
 
-/// The beginning of a packet, as a first fragment has it; or all of it.
+/// Beginning of a packet, as in a first fragment; or the whole packet.
 pub(crate) struct Part<'p> {
     pub(crate) packet: &'p [u8],
     /// Octets of the whole packet.
@@ -76,16 +76,16 @@ pub(crate) struct Part<'p> {
     pub(crate) elision: Elision,
 }
 
-/// When the UDP checksum is left out, if that is agreed upon.
+/// Policy for the elision of UDP checksums, if it is authorized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elision {
-    /// Where it is right, which only the whole packet tells.
+    /// Elide correct checksums; only the whole packet shows whether they are.
     WhereRight,
-    /// As the node before has done.
+    /// Elide as the previous node did.
     AsBefore(bool),
 }
 
-/// [`compress`], of a part.
+/// [`compress`] for a part of a packet.
 pub(crate) fn compress_part(
     settings: &Settings,
     links: Links,
@@ -110,29 +110,29 @@ pub(crate) fn compress_part(
     }
 }
 
-/// Whether Payload Length can be inferred: the packet, of `len` octets, ends where it says.
+/// True if Payload Length can be inferred: it agrees with the packet's length of `len` octets.
 fn is_whole(header: &Ipv6, len: usize) -> bool {
     len == Ipv6::LEN + usize::from(header.payload_length)
 }
 
-/// A header that can be compressed. LOWPAN_NHC says in a header whether the next one is, so that is looked at
-/// before the header is written.
+/// A header that can be compressed. In LOWPAN_NHC a header contains whether the next one is compressed, so the next
+/// one is examined before the header is written.
 enum Header<'p> {
     Ipv6(Ipv6),
     Extension(Extension<'p>),
     Udp(UdpNhc),
 }
 
-/// What has to be remembered of the headers before.
+/// State of the compression of consecutive headers.
 struct Chain<'a> {
     settings: &'a Settings,
     elision: Elision,
-    /// Around the innermost IPv6 header so far.
+    /// Encapsulation of the innermost IPv6 header so far.
     encapsulation: Encapsulation,
-    /// That header.
+    /// Innermost IPv6 header so far.
     ip: Ipv6,
     ip_count: usize,
-    /// Whether the UDP checksum is over what follows.
+    /// True if the UDP checksum covers the octets that follow.
     is_checksum_plain: bool,
 }
 
@@ -154,7 +154,7 @@ fn headers(
         let left = part.total.saturating_sub(at);
         let next = match &current {
             Header::Ipv6(header) => chain.header(header.next_header, rest, left),
-            // What follows in a part of a packet only looks like a header.
+            // After the header of a fragment, octets only look like a header.
             Header::Extension(header) if header.is_part() => None,
             Header::Extension(header) => chain.header(header.next_header, rest, left),
             Header::Udp(_) => None,
@@ -168,8 +168,8 @@ fn headers(
 }
 
 impl Chain<'_> {
-    /// The header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From there on
-    /// the whole packet has `left` octets.
+    /// Returns the header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From
+    /// there on the whole packet has `left` octets.
     fn header<'p>(&self, protocol: u8, rest: &'p [u8], left: usize) -> Option<(Header<'p>, usize)> {
         match protocol {
             protocol::UDP => {
@@ -190,7 +190,7 @@ impl Chain<'_> {
         }
     }
 
-    /// A checksum is elided only if it is right: computing it again gives the same.
+    /// True if the checksum may be elided: it is correct, so that computation restores it.
     fn may_elide(&self, header: &Udp, datagram: &[u8]) -> bool {
         match (self.settings.udp_checksum, self.elision) {
             (UdpChecksum::InLine, _) => false,
@@ -202,7 +202,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Goes on to what lies behind `header`.
+    /// Moves on to the octets after `header`.
     fn enter(&mut self, header: &Header<'_>) {
         match header {
             Header::Ipv6(inner) => {
@@ -217,7 +217,7 @@ impl Chain<'_> {
     }
 
     fn write(&self, writer: &mut Writer<'_>, header: Header<'_>, nh: bool) {
-        // Writing refuses nothing: all values were chosen to fit. Want of room is told at the end.
+        // No value is rejected: all were chosen to fit. Lack of room is reported at the end.
         let _ = match header {
             Header::Ipv6(header) => {
                 if self.ip_count > 1 {

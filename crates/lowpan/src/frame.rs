@@ -1,7 +1,7 @@
 //! Frames of the IEEE 802.15.4 MAC: data, acknowledgements, beacons, commands. IEEE 802.15.4-2015, section 7.2.
 //!
-//! The header is one format over a [`Coder`], of frame versions 0 (2003), 1 (2006) and 2 (2015). What a beacon or a
-//! command says, what is in an Information Element and what is behind a key, this does not know.
+//! The header is one format over a [`Coder`], of frame versions 0 (2003), 1 (2006) and 2 (2015). The content of
+//! beacons, commands, Information Elements and encrypted payloads is not interpreted.
 
 mod security;
 
@@ -10,30 +10,30 @@ use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
 use crate::link::{LinkAddress, Links};
 pub use security::{KeyIdMode, Security};
 
-/// Octets of the longest frame of the 2.4 GHz PHY, check sequence included (`aMaxPHYPacketSize`).
+/// Longest frame of the 2.4 GHz PHY, check sequence included, in octets (`aMaxPHYPacketSize`).
 pub const MAX_LEN: usize = 127;
 
-/// The short address that all nodes of a PAN heed.
+/// Short address of all nodes of a PAN.
 pub const BROADCAST: LinkAddress = LinkAddress::Short(0xFFFF);
 
-/// What a frame is for.
+/// Type of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameType {
-    /// Its payload is the superframe specification and what follows.
+    /// Beacon: its payload begins with the superframe specification.
     Beacon,
-    /// Its payload is that of the layer above.
+    /// Data: its payload is that of the layer above.
     #[default]
     Data,
-    /// It says that a frame with its sequence number has come.
+    /// Acknowledgement of a frame with its sequence number.
     Acknowledgment,
-    /// Its payload is a MAC command.
+    /// Command: its payload is a MAC command.
     Command,
 }
 
-/// The edition of the standard whose rules a frame keeps.
+/// Edition of the standard that a frame follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FrameVersion {
-    /// Frame version 0: IEEE 802.15.4-2003, and any frame that is the same in it.
+    /// Frame version 0: IEEE 802.15.4-2003, and any frame that is identical in it.
     #[default]
     V2003,
     /// Frame version 1: secured, or longer than 2003 allows.
@@ -45,50 +45,49 @@ pub enum FrameVersion {
 /// A frame without its check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'p> {
-    /// What it is for.
+    /// Type.
     pub frame_type: FrameType,
-    /// The rules that it keeps.
+    /// Version.
     pub version: FrameVersion,
-    /// The sender has more for the receiver.
+    /// True if the sender has more frames for the receiver.
     pub frame_pending: bool,
-    /// The receiver is to acknowledge it.
+    /// True if the receiver is to acknowledge it.
     pub ack_request: bool,
-    /// Missing only in version 2.
+    /// Sequence number; `None` only in version 2.
     pub sequence_number: Option<u8>,
     /// Destination PAN ID, if it is in-line.
     pub destination_pan: Option<u16>,
-    /// Of the receiver.
+    /// Address of the receiver.
     pub destination: LinkAddress,
-    /// Source PAN ID, if it is in-line: where it is not, it is that of the destination.
+    /// Source PAN ID, if it is in-line; otherwise it is that of the destination.
     pub source_pan: Option<u16>,
-    /// Of the sender.
+    /// Address of the sender.
     pub source: LinkAddress,
-    /// The Auxiliary Security Header; `None` if the frame is not secured.
+    /// Auxiliary Security Header; `None` if the frame is not secured.
     pub security: Option<Security>,
-    /// Information Elements with their terminations, in version 2 alone.
+    /// Information Elements with their terminations, only in version 2.
     pub information_elements: &'p [u8],
-    /// What the layer above has put in; encrypted if [`Security::is_encrypted`].
+    /// Payload of the layer above; encrypted if [`Security::is_encrypted`].
     pub payload: &'p [u8],
-    /// The Message Integrity Code of a secured frame.
+    /// Message Integrity Code of a secured frame.
     pub mic: &'p [u8],
 }
 
-/// Why octets are no frame that can be read.
+/// Reason why octets cannot be read as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// The peer sent a Multipurpose, Fragment or Extended frame, whose headers are others, or a reserved type.
+    /// The peer sent a Multipurpose, Fragment or Extended frame, which have other headers, or a reserved type.
     Type {
         /// Frame Type, 4 to 7.
         value: u8,
     },
-    /// The peer sent what cannot be: a header that is cut off, a reserved value, a PAN ID that is compressed and must
-    /// not.
+    /// The peer sent a malformed frame: a header that is cut off, a reserved value, or an invalid PAN ID Compression.
     Malformed {
-        /// Where reading has ended.
+        /// Offset at which decoding ended.
         offset: usize,
     },
-    /// The frame is secured by the rules of 2003, which put the security header behind the MAC header, and whose
-    /// length only the two ends know.
+    /// The frame is secured by the rules of 2003, which put the security header after the MAC header, with a length
+    /// that only the two ends have.
     Security2003,
 }
 
@@ -104,19 +103,19 @@ impl core::fmt::Display for FrameError {
 
 impl core::error::Error for FrameError {}
 
-/// Why a frame is not written.
+/// Reason why a frame cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameWriteError {
-    /// No frame of this version has these addresses and these PAN IDs.
+    /// This version does not allow these addresses with these PAN IDs.
     Pan,
-    /// Only frames of version 2 are without a sequence number, or have Information Elements; none of version 0 has a
-    /// security header here.
+    /// The version does not allow a field: only version 2 has frames without a sequence number, or with Information
+    /// Elements; security headers of version 0 are not supported.
     Version,
-    /// The Message Integrity Code is not as long as the security level says.
+    /// The Message Integrity Code does not have the length of the security level.
     Mic,
     /// `out` is too short.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Length of `out`, in octets.
         have: usize,
     },
 }
@@ -135,7 +134,7 @@ impl core::fmt::Display for FrameWriteError {
 impl core::error::Error for FrameWriteError {}
 
 impl<'p> Frame<'p> {
-    /// A data frame of version 0 within a PAN, as RFC 4944 asks for: both addresses in-line, one PAN ID.
+    /// Creates a data frame of version 0 within a PAN, as RFC 4944 requires: both addresses in-line, one PAN ID.
     pub const fn data(pan: u16, links: Links, sequence_number: u8, payload: &'p [u8]) -> Self {
         Self {
             frame_type: FrameType::Data,
@@ -154,7 +153,7 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// The acknowledgement of a frame of version 0 or 1: 3 octets.
+    /// Creates the acknowledgement of a frame of version 0 or 1: 3 octets.
     pub const fn acknowledgment(sequence_number: u8) -> Self {
         Self {
             frame_type: FrameType::Acknowledgment,
@@ -164,12 +163,12 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// The addresses, for [`crate::decompress`].
+    /// Returns the addresses, for [`crate::decompress`].
     pub const fn links(&self) -> Links {
         Links { source: self.source, destination: self.destination }
     }
 
-    /// Reads a frame whose check sequence is gone.
+    /// Reads a frame without check sequence.
     pub fn read(octets: &'p [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::contiguous(octets);
         let mut h = Header::default();
@@ -248,7 +247,7 @@ impl<'p> Frame<'p> {
             source: MacAddress::of(self.source),
             security: self.security.unwrap_or_default(),
         };
-        // PAN ID Compression is whichever gives the PAN IDs that are there; never both do.
+        // PAN ID Compression is the value that gives the present PAN IDs; at most one does.
         let wanted = Some((self.destination_pan.is_some(), self.source_pan.is_some()));
         if h.pans() != wanted {
             h.is_pan_id_compressed = true;
@@ -268,7 +267,7 @@ impl<'p> Frame<'p> {
 
 const NO_LINKS: Links = Links { source: LinkAddress::None, destination: LinkAddress::None };
 
-/// The fields of the MAC header as they stand there. Those that are not sent mean nothing.
+/// Fields of the MAC header as encoded. Those that are not sent have no meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Header {
     frame_type: u8,
@@ -290,7 +289,7 @@ struct Header {
 /// MHR: Frame Control, Sequence Number, addressing fields, Auxiliary Security Header; without Information Elements.
 /// IEEE 802.15.4-2015, section 7.2.1 and figure 7-2.
 ///
-/// The standard draws Frame Control from bit 0 on; here each of its octets stands from its most significant bit on.
+/// The standard draws Frame Control from bit 0 on; here each of its octets begins with the most significant bit.
 fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut Header) -> Step {
     c.reserved(1)?;
     c.flag("PAN ID Compression", &mut h.is_pan_id_compressed)?;
@@ -336,7 +335,8 @@ impl Header {
         self.version == VERSION_2015 && self.elements_present
     }
 
-    /// Whether the PAN IDs of destination and source are in-line; `None` if the bits must not be.
+    /// Returns true for each PAN ID that is in-line, of destination and source; `None` if the combination of bits is
+    /// invalid.
     const fn pans(&self) -> Option<(bool, bool)> {
         let (destination, source) = (self.destination.mode, self.source.mode);
         if self.version < VERSION_2015 {
@@ -358,7 +358,7 @@ impl Header {
     }
 }
 
-/// An address and its mode. Octets are those of the frame, least significant first.
+/// An address and its mode. Octets are in the order of the frame, least significant first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MacAddress {
     mode: u8,
@@ -420,8 +420,8 @@ const HT2: u16 = 0x7F;
 /// Group ID of the Payload Termination.
 const PAYLOAD_TERMINATION: u16 = 0xF;
 
-/// Octets of the Information Elements at the start of `content`, terminations included, or where they go wrong. What
-/// is encrypted is not looked into. IEEE 802.15.4-2015, section 7.4.
+/// Returns the length of the Information Elements at the start of `content`, terminations included, or the offset of
+/// an error. Encrypted elements are not examined. IEEE 802.15.4-2015, section 7.4.
 fn elements_len(content: &[u8], is_encrypted: bool) -> Result<usize, usize> {
     let mut at = 0;
     let mut is_header = true;

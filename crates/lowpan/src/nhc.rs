@@ -1,4 +1,4 @@
-//! LOWPAN_NHC: what follows the IPv6 header. RFC 6282, section 4.
+//! LOWPAN_NHC: headers after the IPv6 header. RFC 6282, section 4.
 
 pub(crate) mod extension;
 pub(crate) mod udp;
@@ -16,7 +16,7 @@ pub(crate) enum Nhc<'p> {
 }
 
 impl<'p> Nhc<'p> {
-    /// Reads the header that comes next; [`Refusal::NotThis`] if its NHC ID is not known.
+    /// Reads the next header; [`Refusal::NotThis`] if its NHC ID is unknown.
     pub(crate) fn read(reader: &mut Reader<'p>) -> Step<Self> {
         let start = *reader;
         let mut header = UdpNhc::default();

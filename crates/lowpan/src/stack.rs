@@ -1,7 +1,7 @@
-//! The header stack of a frame's content: mesh, broadcast and fragmentation header, in this order, and what they are
-//! in front of. RFC 4944, section 5.
+//! Header stack of a frame's content: mesh, broadcast and fragmentation header, in this order, and the content after
+//! them. RFC 4944, section 5.
 //!
-//! Mesh and broadcast headers are told; forwarding by them is the business of others.
+//! Mesh and broadcast headers are decoded; forwarding by them is the application's.
 
 use thinair_wire::coder::{Coder, NoRoom, Reader, Refusal, Step, Writer};
 
@@ -12,17 +12,17 @@ use crate::link::{LinkAddress, Links};
 /// A Mesh Addressing Header. RFC 4944, section 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mesh {
-    /// Hops that the packet may still take. 15 and more are Deep Hops Left, in an octet of their own.
+    /// Remaining hops. 15 and more are Deep Hops Left, in an octet of their own.
     pub hops_left: u8,
-    /// Originator and Final Destination; both are there.
+    /// Originator and Final Destination; both must be present.
     pub links: Links,
 }
 
-/// What stands in front of a packet or a part of it, and where that is.
+/// Headers before a packet or fragment, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack<'p> {
-    /// Whose the packet is: the addresses of the mesh header, or else those of the frame. Of these are interface
-    /// identifiers made, and fragments of a packet told from others.
+    /// Addresses of the packet: those of the mesh header, or else those of the frame. Interface identifiers are
+    /// derived from them, and they distinguish fragments of packets.
     pub links: Links,
     /// Hops Left of the mesh header, if there is one.
     pub hops_left: Option<u8>,
@@ -32,11 +32,11 @@ pub struct Stack<'p> {
     pub fragment: Option<FragmentHeader>,
     /// Octets of all these headers.
     pub offset: usize,
-    /// What follows.
+    /// Content after the headers.
     pub content: Content<'p>,
 }
 
-/// What is behind the headers.
+/// Content after the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'p> {
     /// An IPv6 packet, or its first fragment, from its dispatch octet on: for [`crate::decompress`], or
@@ -49,7 +49,7 @@ pub enum Content<'p> {
 }
 
 impl<'p> Content<'p> {
-    /// The octets, dispatch included.
+    /// Returns the octets, dispatch included.
     pub const fn octets(self) -> &'p [u8] {
         match self {
             Self::Ipv6(octets) | Self::Rohc(octets) | Self::Part(octets) => octets,
@@ -57,19 +57,19 @@ impl<'p> Content<'p> {
     }
 }
 
-/// Why a frame's content is none of these. Offsets count its octets.
+/// Reason why a frame's content is not supported. Offsets are in octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackError {
     /// It ends within a header, or is empty.
     Truncated {
-        /// Where it ends.
+        /// Offset of the end.
         offset: usize,
     },
-    /// It is something else: LOWPAN_HC1, NALP, what is not known, or a header in the wrong place.
+    /// Another dispatch: LOWPAN_HC1, NALP, an unknown one, or a header in the wrong place.
     Dispatch {
-        /// Where the octet stands.
+        /// Offset of the octet.
         offset: usize,
-        /// The octet.
+        /// Dispatch octet.
         octet: u8,
     },
 }
@@ -134,12 +134,12 @@ impl Mesh {
 /// Writes a broadcast header at the start of `out`, and returns its end. RFC 4944, section 11.1.
 pub fn write_broadcast(mut sequence_number: u8, out: &mut [u8]) -> Result<usize, NoRoom> {
     let mut writer = Writer::new(out, 0);
-    // It refuses nothing.
+    // No value is rejected.
     let _ = broadcast_header(&mut writer, &mut sequence_number);
     writer.finish()
 }
 
-/// Reads a header if it is there.
+/// Reads a header if it is present.
 fn optional<'p>(
     reader: &mut Reader<'p>,
     format: impl FnOnce(&mut Reader<'p>) -> Step,
@@ -289,7 +289,7 @@ mod tests {
         for octet in [0x00, 0x3F, 0x40, dispatch::LOWPAN_HC1, 0x43, 0x44, 0xC8, 0xE8, 0xF1, 0xFF] {
             assert_eq!(Stack::read(LINKS, &[octet, 1]), Err(StackError::Dispatch { offset: 0, octet }));
         }
-        // A mesh header behind a broadcast header.
+        // A mesh header after a broadcast header.
         let error = Stack::read(LINKS, b"\x50\x07\xb5\x00\x01\x00\x02\x41").unwrap_err();
         assert_eq!(error, StackError::Dispatch { offset: 2, octet: 0xB5 });
     }

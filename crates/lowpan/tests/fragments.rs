@@ -19,7 +19,7 @@ use thinair_wire::time::Instant;
 const LINKS: Links =
     Links { source: LinkAddress::Short(1), destination: LinkAddress::Extended(*b"\x02\0\0\0\0\0\0\x02") };
 
-/// The frames, check sequence included, of what goes in `octets`.
+/// The frames of a packet in `octets`, check sequence included.
 fn frames(compressed: &Compressed, octets: &[u8], tag: u16, len: usize) -> Vec<Vec<u8>> {
     let mut out = [0; frame::MAX_LEN];
     let around = Frame::data(0xABCD, LINKS, 0, &[]).write(&mut out).unwrap() + fcs::LEN;
@@ -37,7 +37,7 @@ fn frames(compressed: &Compressed, octets: &[u8], tag: u16, len: usize) -> Vec<V
     fragments.map(frame).collect()
 }
 
-/// A UDP packet of which some parts are chosen, in frames.
+/// A UDP packet with some chosen fields, in frames.
 fn sent(
     settings: &Settings,
     payload: &[u8],
@@ -63,7 +63,7 @@ fn memory(when_full: WhenFull) -> Memory {
     Reassembler::new([(); 3].map(|()| Slot::new(vec![0; 1280])), TIMEOUT, when_full)
 }
 
-/// The packet that a frame completes.
+/// Returns the packet that a frame completes.
 fn receive(memory: &mut Memory, settings: &Settings, octets: &[u8]) -> Option<(Kind, Vec<u8>)> {
     let frame = Frame::read(fcs::check(octets).unwrap()).unwrap();
     let stack = Stack::read(frame.links(), frame.payload).unwrap();
@@ -107,7 +107,7 @@ proptest! {
                 found[packet] += 1;
             }
         }
-        // The one whose frame is missing is not there; the other is, once.
+        // The packet whose frame is missing is not delivered; the other one is, once.
         let lost = all[missing].0;
         prop_assert_eq!((found[lost], found[1 - lost], memory.waiting()), (0, 1, 1));
         let last = receive(&mut memory, &settings, all[missing].1);
@@ -153,7 +153,7 @@ proptest! {
                 prop_assert_eq!(Frame::read(&out[..end]), Ok(frame));
             }
             let _ = fcs::check(octets);
-            // Some begin like what is asked for, with few sizes and tags, so that they meet.
+            // Some begin with valid octets, with few sizes and tags, so that they meet.
             let start: &[u8] = [
                 &b""[..], b"\xc0\x80\0\x01\x7e\x33", b"\xe0\x80\0\x01\x08", b"\xe0\x80\0\x01\x09",
                 b"\xc0\x80\0\x01\xff\x52", b"\xc0\x80\0\x01\x7e\x33\xf4",

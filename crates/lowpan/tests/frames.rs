@@ -1,4 +1,4 @@
-//! What is sent, octet by octet, as the figures and tables of RFC 6282 have it.
+//! Compressed packets, octet by octet, as in the figures and tables of RFC 6282.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ const SHORT: LinkAddress = LinkAddress::Short(0xABCD);
 const LINKS: Links = Links { source: EUI, destination: SHORT };
 const NO_LINKS: Links = Links { source: LinkAddress::None, destination: LinkAddress::None };
 
-/// The octets in front of the payload, of a packet that carries four octets of something.
+/// Returns the octets before the payload of a packet that carries four octets.
 #[track_caller]
 fn header(settings: &Settings, links: Links, header: Ipv6) -> Vec<u8> {
     let frame = sent(settings, links, &packet(header, ICMPV6, b"data"));
@@ -49,7 +49,7 @@ fn stateless_unicast_addresses_take_0_2_8_or_16_octets() {
     }
 }
 
-/// Without link addresses, and with those of others.
+/// Without link addresses, and with unrelated ones.
 #[test]
 fn an_identifier_that_is_not_that_of_the_link_goes_in_line() {
     let ip = ipv6("fe80::ff:fe00:abcd", "fe80::ff:fe00:abcd");
@@ -78,15 +78,15 @@ fn stateful_unicast_addresses_take_0_2_or_8_octets() {
 /// "Bits covered by context information are always used ... Any remaining bits are zero."
 #[test]
 fn a_prefix_may_end_anywhere() {
-    // 48 bits: those up to the identifier are zero, or the context is of no use.
+    // 48 bits: the bits up to the identifier are zero, or the context is of no use.
     let s = settings(&[(0, "2001:db8:1::/48")]);
     assert_eq!(header(&s, LINKS, ipv6("2001:db8:1::ff:fe00:1", "::1"))[..2], *b"\x7a\x60");
     assert_eq!(header(&s, LINKS, ipv6("2001:db8:1:1::ff:fe00:1", "::1"))[..2], *b"\x7a\x00");
-    // 112 bits: the end of a short address is the identifier's own.
+    // 112 bits: the end of a short address is in the identifier.
     let s = settings(&[(0, "2001:db8::5:6:7:0/112")]);
     assert_eq!(header(&s, NO_LINKS, ipv6("2001:db8::5:6:7:8", "::1"))[..5], *b"\x7a\x60\x3a\x00\x08");
     assert_eq!(header(&s, LINKS, ipv6("::1", "2001:db8::5:6:7:abcd"))[..2], *b"\x7a\x07");
-    // 128 bits: no link address is asked for.
+    // 128 bits: no link address is needed.
     let s = settings(&[(0, "2001:db8::1/128")]);
     assert_eq!(header(&s, NO_LINKS, ipv6("2001:db8::1", "2001:db8::1")), b"\x7a\x77\x3a");
 }
@@ -139,7 +139,7 @@ fn unicast_prefix_based_multicast_addresses_take_6_octets() {
     assert_eq!(header(&s, LINKS, ip("ff3e:41:2001:db8:1:0:1234:5678"))[..2], *b"\x7a\x38");
 }
 
-/// Section 3.2.1, figures 4 to 6: ECN in front of DSCP.
+/// Section 3.2.1, figures 4 to 6: ECN before DSCP.
 #[test]
 fn traffic_class_is_rotated() {
     let ip = ipv6("fe80::12:4b00:0:1", "fe80::ff:fe00:abcd");
@@ -210,7 +210,7 @@ fn a_checksum_is_elided_only_if_it_is_right() {
     }
 }
 
-/// A sum of zero is sent as 0xFFFF (RFC 8200, section 8.1), and 0 stays what it is.
+/// A sum of zero is sent as 0xFFFF (RFC 8200, section 8.1), and 0 stays 0.
 #[test]
 fn a_checksum_of_all_ones_is_elided_and_zero_is_not() {
     let ip = ipv6("fe80::12:4b00:0:1", "fe80::ff:fe00:abcd");
@@ -223,7 +223,7 @@ fn a_checksum_of_all_ones_is_elided_and_zero_is_not() {
     assert_eq!(sent(&s, LINKS, &packet(ip, UDP, &ones))[2], 0xF0);
 }
 
-/// Without authorisation there is no check that would make up for the checksum.
+/// Without authorization there is no check that could replace the checksum.
 #[test]
 fn a_missing_checksum_is_refused_unless_agreed_upon() {
     let octets = b"\x7e\x33\xf4\x12\x34\x16\x33data";
@@ -294,7 +294,7 @@ fn errors_say_where() {
     assert_eq!(error(&s, LINKS, b"\x7a\xf3\x50\x3a"), DecompressError::NoContext { offset: 0, id: 5 });
     assert_eq!(error(&s, LINKS, b"\x7e\x33\x80"), DecompressError::UnknownNhc { offset: 2 });
     assert_eq!(error(&s, LINKS, b"\x7e\x33\xea\0\0\0"), DecompressError::Malformed { offset: 3 });
-    // DAM of M=0, DAC=1 and M=1, DAC=1 that are reserved.
+    // Reserved DAM with M=0, DAC=1 and with M=1, DAC=1.
     for reserved in [0x34, 0x3d, 0x3e, 0x3f] {
         let frame = [0x7A, reserved, ICMPV6, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(error(&s, LINKS, &frame), DecompressError::Malformed { offset: 3 }, "{reserved:#x}");
@@ -305,7 +305,7 @@ fn errors_say_where() {
     assert_eq!(error(&s, LINKS, &long), DecompressError::TooLong);
 }
 
-/// Reserved bits are ignored, and a CID octet may be there for nothing.
+/// Reserved bits are ignored, and a CID octet may be redundant.
 #[test]
 fn what_other_compressors_may_send_is_understood() {
     let ip = ipv6("fe80::12:4b00:0:1", "fe80::ff:fe00:abcd");
@@ -313,14 +313,14 @@ fn what_other_compressors_may_send_is_understood() {
     let s = Settings::default();
     assert_eq!(received(&s, LINKS, b"\x62\x33\x00\xf1\x23\x45\x3adata").0, expected);
     assert_eq!(received(&s, LINKS, b"\x6a\xb3\xf4\x31\x23\x45\x3adata").0, expected);
-    // The compressor takes a lesser way than it could.
+    // The compressor uses a longer form than necessary.
     let plain = packet(ip, ICMPV6, b"data");
     let long = [&b"\x78\x10\x3a\x40"[..], &ip.source[8..], &ip.destination, b"data"].concat();
     assert_eq!(received(&s, LINKS, &long).0, plain);
 }
 
 /// The UDP datagram of the test `sixlowpan_three_fragments` of smoltcp 0.12 (0BSD), which was recorded between
-/// two nodes; put together, and its header as the first fragment has it. The sender has compressed it like us.
+/// two nodes; reassembled, with the header of its first fragment. The sender compressed it as this crate does.
 #[test]
 fn a_recorded_datagram_is_understood_and_made_again() {
     let links = Links {
@@ -333,7 +333,7 @@ fn a_recorded_datagram_is_understood_and_made_again() {
     assert_eq!(packet[8..24], address("fe80::3093:822f:2808:3ed9"));
     assert_eq!(packet[24..40], address("fe80::180b:4242:4242:4242"));
     assert_eq!(sent(&Settings::default(), links, &packet), frame);
-    // Its checksum holds over the addresses that were rebuilt.
+    // Its checksum is correct for the restored addresses.
     let elided = Settings { udp_checksum: UdpChecksum::Elided, ..Settings::default() };
     assert_eq!(sent(&elided, links, &packet).len(), frame.len() - 2);
 }

@@ -1,4 +1,4 @@
-//! What is promised for every input: a packet that is taken comes back bit for bit, and nothing panics.
+//! Guarantees for every input: a packet that is compressed is restored bit for bit, and nothing panics.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn link() -> impl Strategy<Value = LinkAddress> {
     ]
 }
 
-/// Addresses that have something in common with each other, with links and with contexts, octet by octet.
+/// Addresses that share octets with each other, with links and with contexts.
 fn address() -> impl Strategy<Value = [u8; 16]> {
     let prefix = prop::sample::select(vec![
         [0xFE, 0x80, 0, 0, 0, 0, 0, 0],
@@ -75,7 +75,7 @@ prop_compose! {
     }
 }
 
-/// A header in front of what is there.
+/// A header before the content.
 #[derive(Clone, Debug)]
 enum Layer {
     Ip(Ipv6),
@@ -95,7 +95,7 @@ fn layer() -> impl Strategy<Value = Layer> {
     ]
 }
 
-/// A packet of layers, the last one inside; with an octet that is changed, maybe.
+/// A packet of layers, the last one innermost; sometimes with an octet that is changed.
 fn layers() -> impl Strategy<Value = Vec<u8>> {
     (
         header(),
@@ -173,7 +173,7 @@ fn comes_back(settings: &Settings, links: Links, packet: &[u8]) -> Result<(), Te
     let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(&back[..done.len], packet);
     prop_assert_eq!((done.header_in, done.header_out), (compressed.header_out, compressed.header_in));
-    // Only a packet that says another length than its own grows, by its dispatch octet.
+    // Only a packet with a wrong length grows, by its dispatch octet.
     prop_assert!(compressed.len <= packet.len() || frame[0] == 0x41);
     Ok(())
 }
@@ -207,7 +207,7 @@ proptest! {
         comes_back(&settings, Links { source, destination }, &octets)?;
     }
 
-    /// And what comes out is a packet, which then comes back itself.
+    /// The output is a packet, which is then restored itself.
     #[test]
     fn random_frames_do_not_panic(
         settings in settings(),

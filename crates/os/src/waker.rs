@@ -1,4 +1,4 @@
-//! Waking a thread that waits.
+//! Waking a thread that waits in an event loop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,13 +8,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::{Attempt as _, Result};
 
-/// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is ready to be read
-/// from the first ring until it is [heard](Self::heard). A clone is the same bell.
+/// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is readable from
+/// the first ring until it is [heard](Self::heard). A clone is another handle of the bell.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<EventFd>);
 
 impl Waker {
-    /// A bell that nobody has rung.
+    /// Creates a bell that has not rung.
     ///
     /// # Errors
     /// The system has no room for another file.
@@ -24,12 +24,12 @@ impl Waker {
         Ok(Self(Arc::new(file)))
     }
 
-    /// Rings. Does not wait, and cannot fail: one that was rung very often without being heard stays rung.
+    /// Rings. Does not block, and cannot fail: after very many rings it simply stays rung.
     pub fn ring(&self) {
         let _ = self.0.write(1);
     }
 
-    /// Whether it was rung since it was heard the last time.
+    /// Resets the bell; returns true if it was rung since the previous call.
     pub fn heard(&self) -> bool {
         loop {
             match self.0.read() {

@@ -1,4 +1,4 @@
-//! What sockets do between two machines, which are two namespaces here.
+//! Sockets between two machines, represented by namespaces.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use thinair_os::udp::options::{
 };
 use thinair_os::{Interface, Namespace, Ping};
 
-/// A member of a group in a namespace.
+/// Creates a member of a group in a namespace.
 fn member(namespace: &Namespace, group: SocketAddr) -> UdpSocket {
     let bind = || {
         let socket = bind_shared(group).unwrap();
@@ -62,7 +62,7 @@ fn a_group_is_heard_by_the_interface_by_which_it_was_joined() {
             (6, sender),
             "what was for others is not there"
         );
-        // A member can also send to the group, by the interface that it is told.
+        // A member can also send to the group, on a chosen interface.
         let how = ToGroups { interface: Some(interface), hops: 1, heard_here: false };
         send_to_groups(&far, group.ip(), &how).unwrap();
         far.send_to(b"back", group).unwrap();
@@ -113,7 +113,7 @@ fn the_other_machine_answers_echo_requests_by_itself() {
         for len in [0, 56, 1_400] {
             assert!(ping.once(&vec![7; len], Duration::from_secs(10)).unwrap().is_some());
         }
-        // Nobody answers when the cable is cut.
+        // There is no answer when the cable is down.
         b.within(|| Interface::named("cable").unwrap().down().unwrap()).unwrap();
         let nothing = ping.once(&[], Duration::from_millis(20));
         assert!(!matches!(nothing, Ok(Some(_))), "{nothing:?}");

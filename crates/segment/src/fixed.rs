@@ -1,4 +1,4 @@
-//! One size for ever: what everybody does, and what the others must beat.
+//! A fixed segment size: the usual practice, and the baseline for the other controls.
 
 use core::time::Duration;
 
@@ -6,14 +6,14 @@ use thinair_wire::time::Instant;
 
 use crate::{Loss, SegmentSizer};
 
-/// The same size whatever happens.
+/// Constant segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     size: u16,
 }
 
 impl Fixed {
-    /// `size` octets of payload; 0 is taken for 1.
+    /// Creates a control with `size` octets of payload; 0 means 1.
     pub const fn new(size: u16) -> Self {
         Self { size: if size == 0 { 1 } else { size } }
     }

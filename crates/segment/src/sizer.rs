@@ -1,4 +1,4 @@
-//! One of all, chosen while a program runs.
+//! A segment size control that is chosen at run time.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,16 +8,16 @@ use thinair_wire::time::Instant;
 
 use crate::{Adaptive, Dmss, Fixed, Loss, SegmentSizer, Tssa};
 
-/// Any of the controls.
+/// Any of the segment size controls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizer {
-    /// One size.
+    /// Constant size.
     Fixed(Fixed),
     /// Two sizes.
     Dmss(Dmss),
-    /// Steps of an MTU.
+    /// Steps of one link MTU.
     Tssa(Tssa),
-    /// The least expected cost.
+    /// Least expected cost.
     Adaptive(Adaptive),
 }
 
@@ -83,7 +83,7 @@ impl From<Adaptive> for Sizer {
     }
 }
 
-/// No control has that name.
+/// Error: unknown segment size control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseSizerError;
 
@@ -101,7 +101,7 @@ impl core::error::Error for ParseSizerError {}
 impl FromStr for Sizer {
     type Err = ParseSizerError;
 
-    /// `fixed:512`, `dmss`, `tssa`, `adaptive`: with their defaults.
+    /// Parses `fixed:OCTETS`, `dmss`, `tssa` or `adaptive`; the last three have their defaults.
     fn from_str(text: &str) -> Result<Self, ParseSizerError> {
         match text {
             "dmss" => Ok(Dmss::default().into()),

@@ -6,10 +6,10 @@
 //! reinitialize S_MAX to zero” — the counter of successes is meant — “and after two losses, the TSSA reduces the MSS by
 //! MTU.” The MSS that was negotiated is the upper bound.
 //!
-//! What the section leaves open is a parameter each of [`TssaConfig`]: the size to begin with and the lower bound (a
-//! segment of one frame); what a step is, the MTU with or without the place of headers (106 octets); what Fast Start
-//! doubles by (each acknowledgment); what becomes of the size with the first loss (half is left); whether the two losses
-//! have to follow each other (a loss counts until the size changes); and whether what a timer tells counts.
+//! The section leaves some points open; each is a parameter of [`TssaConfig`]: the first size and the lower bound (a
+//! segment of one frame); the step, the MTU with or without the octets of headers (106 octets); the event on which Fast
+//! Start doubles the size (each acknowledgment); the size after the first loss (half); whether the two losses have to be
+//! consecutive (no: a loss counts until the size changes); and the weight of a loss detected by the timer (one).
 
 use core::time::Duration;
 
@@ -23,50 +23,51 @@ const S_MAX: u16 = 10;
 /// Losses after which the size shrinks. Section IV: “after two losses”.
 const L_MAX: u16 = 2;
 
-/// What Fast Start doubles the size by.
+/// Event on which Fast Start doubles the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastStart {
     /// Each acknowledgment.
     Acknowledgment,
-    /// As many acknowledged octets as a round trip holds, given in segments: 1 is the same as each acknowledgment.
+    /// Acknowledgment of as many octets as the window of a round trip holds, given in segments; 1 is equivalent to each
+    /// acknowledgment.
     Segments(u16),
-    /// Nothing: the second phase from the start.
+    /// None: the control begins in the second phase.
     Off,
 }
 
-/// What becomes of the size with the loss that ends Fast Start.
+/// Size after the loss that ends Fast Start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFirstLoss {
-    /// Half of it is left.
+    /// Half of the size.
     Halve,
-    /// It shrinks by a step.
+    /// The size minus one step.
     Step,
-    /// It stays, and the loss is the first of two.
+    /// No change; the loss counts as the first of two.
     Keep,
 }
 
-/// What TSSA leaves open.
+/// Parameters that the description of TSSA leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TssaConfig {
-    /// The size to begin with, in octets.
+    /// First size, in octets.
     pub start: u16,
-    /// The least size, in octets; 0 is taken for 1.
+    /// Smallest size, in octets; 0 means 1.
     pub least: u16,
-    /// The greatest size: the MSS that was negotiated, in octets.
+    /// Largest size: the negotiated MSS, in octets.
     pub most: u16,
-    /// What the size grows and shrinks by: the link MTU, in octets.
+    /// Step by which the size grows and shrinks: the link MTU, in octets.
     pub step: u16,
-    /// S_MAX, in acknowledgments; 0 is taken for 1.
+    /// S_MAX, in acknowledgments; 0 means 1.
     pub s_max: u16,
-    /// Losses after which the size shrinks; 0 is taken for 1.
+    /// Losses after which the size shrinks; 0 means 1.
     pub l_max: u16,
-    /// What Fast Start doubles by.
+    /// Event on which Fast Start doubles the size.
     pub fast_start: FastStart,
-    /// What the first loss does.
+    /// Size after the first loss.
     pub after_first_loss: AfterFirstLoss,
-    /// Losses count only if no acknowledgment comes between them.
+    /// True if only losses without an acknowledgment between them count together.
     pub consecutive: bool,
-    /// A loss that the timer has told counts as two.
+    /// True if a loss detected by the timer counts as two.
     pub timer_counts_twice: bool,
 }
 
@@ -87,12 +88,12 @@ impl Default for TssaConfig {
     }
 }
 
-/// What TSSA does at the moment. Fig. 1.
+/// Phase of TSSA. Fig. 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The size doubles.
     FastStart,
-    /// The size goes by steps.
+    /// The size changes by steps.
     Steps,
 }
 
@@ -107,7 +108,7 @@ pub struct Tssa {
 }
 
 impl Tssa {
-    /// At the size to begin with, within its bounds.
+    /// Creates a control at the first size, limited to its bounds.
     pub fn new(config: TssaConfig) -> Self {
         let phase = if config.fast_start == FastStart::Off { Phase::Steps } else { Phase::FastStart };
         let mut tssa = Self { config, phase, size: 0, successes: 0, losses: 0 };
@@ -115,12 +116,12 @@ impl Tssa {
         tssa
     }
 
-    /// What it does at the moment.
+    /// Returns the present phase.
     pub const fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// A new size, for which nothing has been counted yet.
+    /// Sets a new size and clears the counters.
     fn set(&mut self, size: u16) {
         let least = self.config.least.max(1);
         self.size = size.clamp(least, self.config.most.max(least));

@@ -1,10 +1,11 @@
-//! Files and flags become a plan.
+//! Configuration: files and arguments become a plan.
 //!
-//! What is told is collected by key, wherever it comes from: `mtu` in `[carrier]` of a TOML file, behind the `?` of the
-//! carrier's URL, or as an argument. [`plan`] checks all of it together and fills in what was left out. What cannot be
-//! done as it was told is a [`ConfigError`], with the place and what to do about it.
+//! Values are collected by key, from all sources: `mtu`, for instance, in `[carrier]` of a TOML file, after
+//! the `?` of the carrier's URL, or as an argument. [`plan`] checks all values together and fills in
+//! defaults. A [`ConfigError`] contains the place of a wrong value, and advice.
 //!
-//! Nothing is opened here but the files of the configuration itself: devices, sockets and key files are the daemon's.
+//! Only the files of the configuration itself are opened here; devices, sockets and key files are opened by
+//! the daemon.
 
 pub mod agreement;
 mod carrier;
@@ -36,30 +37,30 @@ pub(crate) use words::masked;
 
 use crate::plan::{Carrier, Packaging, Plan, Security};
 
-/// What a plan depends on besides what was told.
+/// Environment on which a plan depends.
 pub struct Surroundings<'s> {
-    /// The folder of the tunnel while it runs: its lock, its sockets. `None`: there is none.
+    /// Folder of the tunnel while it runs, for its lock and its sockets. `None`: no folder.
     pub runtime: Option<PathBuf>,
-    /// The folder in which epochs are kept, if nobody says anything else.
+    /// Default folder for epochs.
     pub state: PathBuf,
     /// Reads a file with bases of profile 0x0081.
     pub templates: &'s dyn Fn(&Path) -> Result<Vec<Base>, String>,
-    /// Looks up the addresses of a host.
+    /// Resolves a host name to addresses.
     pub resolve: &'s dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
 }
 
-/// The addresses of a host, as the system knows them.
+/// Resolves a host name with the system resolver.
 ///
 /// # Errors
-/// The system does not know it.
+/// The name cannot be resolved.
 pub fn system_resolver(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// Makes a plan of all that was told.
+/// Makes a plan of the settings.
 ///
 /// # Errors
-/// Something is wrong, missing, or contradicts something else.
+/// A setting is wrong or missing, or contradicts another one.
 pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan, ConfigError> {
     let scheme = carrier::scheme(settings)?;
     let security = security::security(settings, scheme, others::is_mesh(settings))?;
@@ -94,14 +95,14 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
     })
 }
 
-/// Whether what is sent can be answered; or why not.
+/// Returns whether the receiver can answer, or the reason why it cannot.
 fn answers(settings: &Settings, carried: &carrier::Carried) -> Result<Result<(), &'static str>, ConfigError> {
     if carried.is_one_way() {
-        return Ok(Err("the carrier goes one way; take `mode` out, or give u"));
+        return Ok(Err("the carrier is one-way; remove `mode`, or give u"));
     }
     if others::is_mesh(settings) && !others::has_feedback(settings)? {
         return Ok(Err(
-            "the sites of this mesh send none; give [mesh] `feedback` = true, or take `mode` out",
+            "the sites of this mesh send none; set `feedback = true` in [mesh], or remove `mode`",
         ));
     }
     Ok(Ok(()))

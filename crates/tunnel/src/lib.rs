@@ -1,4 +1,4 @@
-//! A tunnel for IP packets over links where octets are dear: headers compressed by ROHC, datagrams sealed.
+//! Tunnel for IP packets over constrained links, with ROHC header compression and encryption.
 
 #![deny(missing_docs)]
 

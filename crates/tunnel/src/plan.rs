@@ -1,5 +1,5 @@
-//! What a site is told at start: checked, with every default filled in. [`config`](crate::config) makes it of a file
-//! and of flags.
+//! Plan of a site: its configuration, checked and with all defaults filled in. [`config`](crate::config)
+//! creates it from files and arguments.
 
 mod words;
 
@@ -14,38 +14,38 @@ use thinair_ule::{Npa, Pid};
 
 use crate::unit::SiteId;
 
-/// Everything that a site is.
+/// Configuration of a site.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where packets come from and go to.
+    /// Interface of the system.
     pub inside: Inside,
-    /// What crosses the network, and how.
+    /// Transport across the network.
     pub carrier: Carrier,
-    /// How it is protected.
+    /// Protection of datagrams.
     pub security: Security,
-    /// How headers are compressed: the same at all ends.
+    /// Header compression, equal at all ends.
     pub channel: ChannelPlan,
-    /// Who is at the other end.
+    /// Other ends.
     pub others: Others,
-    /// What is shown of it.
+    /// Status outputs.
     pub seeing: Seeing,
-    /// As whom the daemon goes on when everything is open: a name of a user. `None`: as it was started.
+    /// Name of the user to which the daemon changes after everything is open. `None`: no change.
     pub user: Option<String>,
-    /// Where the highest epochs (one-way carriers), and addresses of peers, are kept.
+    /// Folder for the highest epochs (one-way carriers), and for addresses of peers.
     pub state: PathBuf,
-    /// The folder of the tunnel while it runs, below `/run`: its sockets, and its lock. `None`: there is none.
+    /// Folder of the tunnel while it runs, below `/run`: its sockets, and its lock. `None`: no folder.
     pub runtime: Option<PathBuf>,
 }
 
 impl Plan {
-    /// Returns every key file: the common one, and those of peers.
+    /// Returns all key files: the common one, and those of peers.
     pub fn key_files(&self) -> Vec<PathBuf> {
         let common = self.common_key_file().map(Path::to_owned);
         let Others::Peers(peers) = &self.others else { return common.into_iter().collect() };
         common.into_iter().chain(peers.iter().filter_map(|peer| peer.key.clone())).collect()
     }
 
-    /// Returns the key file of this end; `None` without keys, and where each peer has a file of its own.
+    /// Returns the key file of this end; `None` without keys, or if each peer has its own file.
     pub fn common_key_file(&self) -> Option<&Path> {
         let Security::Key { path, .. } = &self.security else { return None };
         let is_used = match &self.others {
@@ -61,121 +61,121 @@ impl Plan {
 pub struct Inside {
     /// Its name.
     pub name: String,
-    /// Whether it carries Ethernet frames (TAP) instead of IP packets (TUN).
+    /// True for Ethernet frames (TAP), false for IP packets (TUN).
     pub bridged: bool,
-    /// The network namespace that it is in, by name; `None`: where the daemon was started.
+    /// Name of the network namespace of the interface; `None`: that of the daemon.
     pub namespace: Option<String>,
-    /// Its addresses, with the bits of the network, to which packets are routed.
+    /// Addresses with prefix lengths; their networks are routed to the interface.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// What is routed to it besides.
+    /// Further networks routed to the interface.
     pub routes: Vec<(IpAddr, u8)>,
-    /// Name servers behind the tunnel, for all names, and search domains.
+    /// Name servers behind the tunnel for all names, and search domains.
     pub dns: Vec<String>,
-    /// Octets of its longest packet; `None`: as many as the carrier has room for, and at least 1,280.
+    /// MTU in octets; `None`: the maximum of the carrier, at least 1,280.
     pub mtu: Option<u16>,
-    /// Packets that wait in it (txqueuelen); `None`: as the system does.
+    /// Queue length in packets (txqueuelen); `None`: the default of the system.
     pub queue: Option<u32>,
-    /// What says how large segments of TCP are ([`segments`](crate::segments)); `None`: the system.
+    /// Control of the size of TCP segments ([`segments`](crate::segments)); `None`: none.
     pub segments: Option<Sizer>,
 }
 
-/// What carries datagrams, or units.
+/// Carrier of datagrams or units.
 #[derive(Clone, Debug)]
 pub enum Carrier {
-    /// Datagrams of UDP, with units packed behind each other, TS Packets or a BBFrame in each.
+    /// UDP datagrams, each with packed units, TS Packets or a BBFrame.
     Udp {
-        /// What is in a datagram.
+        /// Content of datagrams.
         packaging: Packaging,
-        /// Where the socket is bound.
+        /// Local address of the socket.
         listen: SocketAddr,
-        /// The group that is joined, and the interface by which; `None` for unicast.
+        /// Multicast group to join, and the interface; `None` for unicast.
         group: Option<(IpAddr, Option<String>)>,
-        /// Hops of multicast datagrams.
+        /// Hop limit (TTL) of multicast datagrams.
         ttl: u8,
-        /// Octets of the longest IP packet that carries a datagram.
+        /// Maximum size of the IP packet of a datagram, in octets.
         mtu: u16,
-        /// An RTP header in front (payload type 33, RFC 3551), on what is sent; what comes may have one.
+        /// Sends an RTP header (payload type 33, RFC 3551); received datagrams may have one in any case.
         rtp: bool,
     },
     /// A serial line.
     Serial {
         /// The device.
         path: PathBuf,
-        /// Bits a second; `None`: as the line is set.
+        /// Speed in bit/s; `None`: unchanged.
         speed: Option<u32>,
-        /// How frames are told apart.
+        /// Framing on the line.
         framing: Framing,
-        /// Whether a CRC-32 ends each frame.
+        /// True if each frame ends with a CRC-32.
         crc: bool,
-        /// Octets of the longest frame, without framing and CRC.
+        /// Maximum size of a frame without framing and CRC, in octets.
         mtu: u16,
     },
-    /// A transport stream in files: one way, or one file each way.
+    /// Transport streams in files: in one direction, or a file for each direction.
     File {
-        /// How SNDUs are put into TS Packets.
+        /// Packing of SNDUs in TS Packets.
         packaging: Packaging,
-        /// What is read: `-` for standard input.
+        /// Input file; `-`: standard input.
         from: Option<PathBuf>,
-        /// What is written: `-` for standard output.
+        /// Output file; `-`: standard output.
         to: Option<PathBuf>,
     },
 }
 
-/// How frames are told apart on a serial line.
+/// Framing on a serial line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// RFC 1055.
+    /// SLIP (RFC 1055).
     Slip,
-    /// Consistent Overhead Byte Stuffing.
+    /// Consistent Overhead Byte Stuffing (COBS).
     Cobs,
 }
 
-/// How units become bodies of datagrams.
+/// Packaging of units in bodies of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packaging {
-    /// One behind the other, with lengths where they are needed.
+    /// Concatenated, with lengths where necessary.
     Packed,
     /// SNDUs in TS Packets (RFC 4326).
     Ts {
-        /// The PID that is sent.
+        /// PID of sent TS Packets.
         pid: Pid,
-        /// TS Packets of a datagram, at most: 1 to 7.
+        /// Maximum number of TS Packets per datagram, 1 to 7.
         per_datagram: u8,
-        /// How long a TS Packet, or a datagram, that is not full waits for more. Zero: not at all.
+        /// Waiting time of an incomplete TS Packet or datagram. Zero: no waiting.
         flush: Duration,
-        /// How often a PAT and a PMT are sent; `None`: never.
+        /// Interval of PAT and PMT; `None`: not sent.
         psi: Option<Duration>,
-        /// Bits a second of a stream of constant rate, with null packets; `None`: no null packets.
+        /// Constant bit rate in bit/s, with null packets; `None`: no null packets.
         bitrate: Option<u64>,
-        /// NPA of this site, that of SNDUs for it alone.
+        /// NPA of this site, the address of SNDUs for it alone.
         npa: Option<Npa>,
     },
-    /// GSE Packets in a BBFrame for each datagram.
+    /// GSE Packets, in a BBFrame per datagram.
     Gse {
-        /// How long a BBFrame that is not full waits for more. Zero: not at all.
+        /// Waiting time of an incomplete BBFrame. Zero: no waiting.
         flush: Duration,
         /// NPA of this site.
         npa: Option<Npa>,
     },
 }
 
-/// How datagrams are protected.
+/// Protection of datagrams.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Sealed with keys that come from those of a file.
+    /// Encrypted and authenticated with session keys, which are derived from those of a file.
     Key {
-        /// The file.
+        /// Key file.
         path: PathBuf,
-        /// Cipher, and length of the tag.
+        /// Cipher and tag length.
         suite: Suite,
     },
-    /// Not at all, in the format of a standard: transport streams, BBFrames.
+    /// None, in a standard format: transport streams, BBFrames.
     Open,
-    /// Not at all, though whoever can send a datagram then can send packets.
+    /// None: anybody who can send a datagram can send packets.
     Insecure,
 }
 
-/// Cipher, and length of the tag.
+/// Cipher and tag length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// ChaCha20-Poly1305 (RFC 8439): a tag of 16 octets.
@@ -184,15 +184,15 @@ pub enum Suite {
     AesGcm,
     /// AES-128-CCM with a tag of 8 octets (RFC 6655).
     AesCcm8,
-    /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 that were wrong.
+    /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 wrong tags.
     AesCcm4,
 }
 
 impl Suite {
-    /// All of them.
+    /// All suites.
     pub const ALL: [Self; 4] = [Self::ChaCha20Poly1305, Self::AesGcm, Self::AesCcm8, Self::AesCcm4];
 
-    /// Octets of its tag.
+    /// Length of the tag in octets.
     pub const fn tag(self) -> usize {
         match self {
             Self::ChaCha20Poly1305 | Self::AesGcm => 16,
@@ -202,43 +202,43 @@ impl Suite {
     }
 }
 
-/// The channels of the site, of both directions.
+/// ROHC channels of the site, for both directions.
 #[derive(Clone, Debug)]
 pub struct ChannelPlan {
     /// LARGE_CIDS.
     pub cids: CidSpace,
     /// MAX_CID.
     pub max_cid: u16,
-    /// MAX_CID of a second channel, which has large CIDs and is used while there are more flows than small CIDs, between two
-    /// ends alone; `None`: there is no such channel.
+    /// MAX_CID of a second channel with large CIDs, which is used while there are more flows than small CIDs;
+    /// only between two ends. `None`: no second channel.
     pub large_max_cid: Option<u16>,
     /// PROFILES.
     pub profiles: ProfileSet,
-    /// MRRU; `None`: what the longest packet of the interface may need, with the longest chain of headers.
+    /// MRRU in octets; `None`: enough for the longest packet of the interface with the longest header chain.
     pub mrru: Option<u16>,
-    /// The mode that decompressors ask for.
+    /// Mode that decompressors request.
     pub mode: Mode,
-    /// When contexts are refreshed in U-mode; `None`: the default.
+    /// Refresh policy in U-mode; `None`: the default.
     pub refresh: Option<Refresh>,
-    /// How RTP is found.
+    /// Detection of RTP.
     pub rtp: RtpDetection,
-    /// Repetitions and window, as in [`CompressorConfig`].
+    /// Number of repetitions, as in [`CompressorConfig`].
     pub repetitions: u8,
     /// Values of a W-LSB window.
     pub window: u8,
-    /// Bases of profile 0x0081 that all ends know.
+    /// Provisioned bases of profile 0x0081, equal at all ends.
     pub bases: Vec<Base>,
-    /// What a packet that no profile takes becomes: a ROHC packet of the uncompressed profile, or, where the packaging
-    /// has Types, an IP packet as it is.
+    /// Format of packets that no profile compresses. False: ROHC packet of the uncompressed profile. True:
+    /// plain IP packet, if the packaging has Types.
     pub by_type: bool,
-    /// How long feedback waits for a packet that it can go in front of.
+    /// Maximum time that feedback waits for a packet to be sent with.
     pub feedback_wait: Duration,
-    /// Datagrams are padded to multiples of so many octets before they are sealed; 0 and 1: not at all.
+    /// Pads datagrams to multiples of this number of octets before encryption; 0 and 1: no padding.
     pub pad: u16,
 }
 
 impl ChannelPlan {
-    /// The defaults: small CIDs, [all usual profiles](ProfileSet::default), O-mode.
+    /// Returns the defaults: small CIDs, [all usual profiles](ProfileSet::default), O-mode.
     pub fn new() -> Self {
         Self {
             cids: CidSpace::Small,
@@ -265,44 +265,44 @@ impl Default for ChannelPlan {
     }
 }
 
-/// Who is at the other end.
+/// Other ends of a tunnel.
 #[derive(Clone, Debug)]
 pub enum Others {
-    /// Peers, a channel each.
+    /// Peers, each with its own channel.
     Peers(Vec<Peer>),
-    /// A mesh: every site broadcasts, and hears all others.
+    /// A mesh: every site broadcasts, and receives all others.
     Mesh(Mesh),
 }
 
 /// One peer.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// What it is called.
+    /// Name for reports.
     pub name: String,
-    /// Where it is; `None`: it comes to us. Not for serial lines and files.
+    /// Address; `None`: the peer contacts us. Not for serial lines and files.
     pub address: Option<SocketAddr>,
-    /// The name by which it was found, and its port: looked up again when nothing is heard. `None`: it has none.
+    /// Host name and port, resolved again if the peer is silent. `None`: no host name.
     pub host: Option<(String, u16)>,
-    /// Sources of packets that it may send, and destinations that it gets; empty: all.
+    /// Networks of the peer: allowed sources, and destinations routed to it; empty: all.
     pub allowed: Vec<(IpAddr, u8)>,
-    /// The key file of this peer, if it is not the one of the site.
+    /// Key file of this peer, if it differs from that of the site.
     pub key: Option<PathBuf>,
-    /// How often it is told that we are here, so that what is in between does not forget us.
+    /// Interval of keepalive datagrams, which keep NAT mappings alive. `None`: not sent.
     pub keepalive: Option<Duration>,
-    /// The PID that it sends, in TS.
+    /// PID that it sends, with TS.
     pub pid: Option<Pid>,
 }
 
-/// A mesh, or a broadcast: one sender that nobody answers.
+/// A mesh, or a one-way broadcast.
 #[derive(Clone, Debug)]
 pub struct Mesh {
-    /// This site; `None`: it only hears.
+    /// This site; `None`: receiver only.
     pub own: Option<SiteId>,
-    /// Where this site sends.
+    /// Destination of this site's datagrams.
     pub to: Option<SocketAddr>,
-    /// Whether receivers answer, so that O-mode is possible: feedback of all is combined.
+    /// True if receivers answer, so that O-mode is possible: feedback of all sites is combined.
     pub feedback: bool,
-    /// All sites but this one.
+    /// All other sites.
     pub sites: Vec<Site>,
 }
 
@@ -311,33 +311,33 @@ pub struct Mesh {
 pub struct Site {
     /// Its number.
     pub id: SiteId,
-    /// What it is called.
+    /// Name for reports.
     pub name: String,
-    /// The PID that it sends, in TS.
+    /// PID that it sends, with TS.
     pub pid: Option<Pid>,
-    /// Its NPA, in TS and GSE.
+    /// Its NPA, with TS and GSE.
     pub npa: Option<Npa>,
-    /// Sources of packets that it may send; empty: all.
+    /// Allowed sources of its packets; empty: all.
     pub allowed: Vec<(IpAddr, u8)>,
 }
 
-/// What is shown.
+/// Status outputs.
 #[derive(Clone, Debug, Default)]
 pub struct Seeing {
-    /// The socket that tells the status.
+    /// Status socket. `None`: no socket.
     pub status: Option<PathBuf>,
-    /// Where the page and the metrics are served.
+    /// Address of the status page and the metrics. `None`: not served.
     pub http: Option<SocketAddr>,
-    /// Files to which packets are written as they are inside, and as they are on the carrier.
+    /// Capture file for packets inside the tunnel.
     pub pcap_inside: Option<PathBuf>,
-    /// Datagrams of the carrier.
+    /// Capture file for datagrams of the carrier.
     pub pcap_outside: Option<PathBuf>,
-    /// Octets that are billed at a time, for each datagram; 0: octets are billed as they are.
+    /// Billing unit in octets, per datagram; 0: octets are billed.
     pub billing_unit: u32,
 }
 
 impl ChannelPlan {
-    /// The word for the CIDs in a configuration: `auto`, `small` or `large`.
+    /// Keyword for the CIDs in a configuration: `auto`, `small` or `large`.
     pub const fn cids_name(&self) -> &'static str {
         match (self.large_max_cid, self.cids) {
             (Some(_), _) => "auto",
@@ -346,7 +346,7 @@ impl ChannelPlan {
         }
     }
 
-    /// What a compressor is told, but for the channel itself.
+    /// Returns the settings of a compressor, except its channel.
     pub fn compressor(&self, channel: thinair_rohc::Channel, seed: u64) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);
         if let Some(refresh) = self.refresh {
@@ -355,7 +355,7 @@ impl ChannelPlan {
         config.repetitions = self.repetitions;
         config.window = self.window;
         config.rtp = self.rtp;
-        // Counters of sealed datagrams count packets.
+        // Counters of encrypted datagrams count packets.
         config.counted = true;
         config.seed = seed;
         config

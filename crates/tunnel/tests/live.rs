@@ -1,4 +1,4 @@
-//! The live page over a plain connection, and in a browser where there is one.
+//! The live page over a plain connection, and in a browser if there is one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use thinair_tunnel::status::{
     PeerStatus, SCHEMA, Side, Status,
 };
 
-/// A daemon that only tells its status: `octets` a packet, one more each time.
+/// A daemon that only publishes its status, with one more packet of `octets` each time.
 struct Daemon {
     live: Live,
     over: Arc<AtomicBool>,
@@ -91,7 +91,8 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         }]
     };
     status.peers.push(PeerStatus {
-        // A name that would be HTML if it were put into the page as such, and ends a label if it is not escaped.
+        // A name that would be HTML if it were not escaped on the page, and that ends a label if it is not
+        // escaped in metrics.
         name: "<i>\"hill\"</i>".to_owned(),
         kind: PeerKind::Peer,
         address: None,
@@ -247,7 +248,7 @@ fn idle_connections_do_not_take_all_places() {
     drop(idle);
 }
 
-/// The page as Chromium has it after ten seconds of its own time; `None` where there is no Chromium.
+/// Returns the page in Chromium after ten seconds of virtual time; `None` without Chromium.
 fn shown(address: SocketAddr) -> Option<String> {
     let chromium = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()

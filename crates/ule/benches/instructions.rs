@@ -1,13 +1,13 @@
-//! Instructions of ten SNDUs; the machine's speed and load play no part.
+//! Instructions of ten SNDUs, independent of the machine's speed and load.
 //!
 //! `cargo bench -p thinair-ule --features fast-crc --bench instructions` has valgrind count the instructions of ten calls of
 //! `Encapsulator::push`, of the calls of `Encapsulator::pull` that send ten PDUs, and of the calls of `Receiver::receive`
 //! that deliver ten. SNDUs are packed, so some begin in the middle of a TS Packet, and some lie in two. It needs valgrind
 //! and `gungraun-runner` in the version of the `gungraun` crate; `make bench` installs both.
 //!
-//! The bar for PDUs of 163 octets is 9,000 on each side, 900 an SNDU, with the feature `fast-crc`; without it, the CRC takes
-//! an octet a step, and most of all instructions. `serialise_peer` and `receive_peer` are the crate `ule`, which puts
-//! SNDUs together and apart; it does not make TS Packets.
+//! The limit for PDUs of 163 octets is 9,000 on each side, 900 an SNDU, with the feature `fast-crc`; without it, the CRC
+//! processes an octet a step, and takes most of all instructions. `serialise_peer` and `receive_peer` are the crate
+//! `ule`, which encodes and decodes SNDUs; it does not make TS Packets.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
@@ -25,7 +25,7 @@ use thinair_ule::{
 };
 use thinair_wire::time::Instant;
 
-/// SNDUs that are measured, and SNDUs in front of them.
+/// Number of SNDUs measured, and number of SNDUs before them.
 const MEASURED: usize = 10;
 
 #[library_benchmark]
@@ -67,7 +67,7 @@ library_benchmark_group!(name = ten_sndus, benchmarks = [push, pull, receive, se
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_sndus);
 
-/// Caches are not simulated.
+/// Instruction counts only, without a simulation of caches.
 fn instructions_alone() -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
     callgrind.format([EventKind::Ir]);
@@ -78,7 +78,7 @@ fn instructions_alone() -> LibraryBenchmarkConfig {
     config
 }
 
-/// The same PDU again and again.
+/// Source of identical PDUs.
 struct Same {
     pdu: Vec<u8>,
     left: usize,
@@ -102,7 +102,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Never freed: what is measured frees nothing.
+    /// Leaks the sender, so that the measurement does not free it.
     fn ready(octets: usize) -> &'static mut Self {
         let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
         let config = EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) };

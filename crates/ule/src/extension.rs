@@ -1,8 +1,8 @@
-//! Extension Headers: what lies between a Type field and a PDU. RFC 4326, section 5; RFC 5163.
+//! Extension Headers, between a Type field and a PDU. RFC 4326, section 5; RFC 5163.
 //!
-//! ULE and GSE share them. Both hand the Type field of their base header and the octets behind that header to
-//! [`Chain::read`]. A sender writes Optional Extension Headers by [`OptionalHeader::write`], one after the other, and
-//! then the final header, if there is one: [`Bridged`], [`PduConcat`] or TS Packets.
+//! ULE and GSE share them. Both pass the Type field of their base header and the octets after that header to
+//! [`ExtensionChain::read`]. A sender writes Optional Extension Headers with [`OptionalHeader::write`], one after the
+//! other, and then the final header, if there is one: [`Bridged`], [`PduConcat`] or TS Packets.
 
 use core::fmt;
 use thinair_wire::coder::Refusal;
@@ -17,13 +17,13 @@ pub use bridged::{Bridged, EtherTypeOrLength};
 pub use optional::{OptionalHeader, OptionalHeaders, TimeStamp};
 pub use pdu_concat::{PduConcat, Pdus};
 
-/// Octets of a TS Packet, here as content of a TS-Concat header.
+/// Length of a TS Packet, here as content of a TS-Concat header, in octets.
 const TS_PACKET: usize = 188;
 
-/// Why the octets behind a base header cannot be understood. Nothing of them is delivered.
+/// Error in the octets after a base header. None of them are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionError {
-    /// A Mandatory Extension Header that is not known here: an SNDU type error.
+    /// An unknown Mandatory Extension Header: an SNDU type error.
     UnknownMandatory(u8),
     /// A PDU-Concat header in another one, which RFC 5163, section 3.2, forbids: an SNDU type error.
     NestedConcat,
@@ -33,7 +33,7 @@ pub enum ExtensionError {
     LlcLength,
     /// The lengths of concatenated PDUs do not add up to what there is: a PDU-Concat size mismatch.
     PduConcatSize,
-    /// What a TS-Concat header announces are no whole TS Packets: a TS-Concat size mismatch.
+    /// The content of a TS-Concat header is not a number of whole TS Packets: a TS-Concat size mismatch.
     TsConcatSize,
 }
 
@@ -52,23 +52,23 @@ impl fmt::Display for ExtensionError {
 
 impl core::error::Error for ExtensionError {}
 
-/// The only refusal of these formats is that octets are missing.
+/// These formats are rejected only for missing octets.
 impl From<Refusal> for ExtensionError {
     fn from(_: Refusal) -> Self {
         Self::Truncated
     }
 }
 
-/// What a Type field and the octets behind its base header say.
+/// Extension Headers and content of an SNDU or GSE Packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain<'p> {
-    /// The last TimeStamp header, if there is one.
+    /// Last TimeStamp header, if there is one.
     pub time_stamp: Option<TimeStamp>,
-    /// What is behind the Optional Extension Headers.
+    /// Content after the Optional Extension Headers.
     pub content: Content<'p>,
 }
 
-/// What an SNDU carries.
+/// Content of an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'p> {
     /// A PDU.
@@ -77,18 +77,18 @@ pub enum Content<'p> {
     Bridged(Bridged<'p>),
     /// Several PDUs.
     PduConcat(PduConcat<'p>),
-    /// TS Packets. They may be anything, without 0x47 at their start, too.
+    /// TS Packets. Their octets are not checked, not even the first for 0x47.
     TsConcat(&'p [[u8; TS_PACKET]]),
-    /// Octets that a Receiver counts and discards.
+    /// Octets that a Receiver counts and discards: a Test SNDU.
     Test(&'p [u8]),
 }
 
 impl<'p> Chain<'p> {
-    /// Reads Extension Headers and content: `octets` are those behind the base header whose Type field is
-    /// `type_field`, up to but not with a CRC.
+    /// Reads Extension Headers and content: `octets` are those after the base header with `type_field`, without a
+    /// CRC.
     #[inline]
     pub fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
-        // Nearly all SNDUs.
+        // The usual case: no Extension Headers.
         if let Kind::EtherType(ether_type) = type_field.kind() {
             return Ok(Self { time_stamp: None, content: Content::Pdu(ether_type, octets) });
         }
@@ -103,7 +103,7 @@ impl<'p> Chain<'p> {
 }
 
 impl<'p> Content<'p> {
-    /// Behind the last Optional Extension Header.
+    /// Reads the content after the last Optional Extension Header.
     fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
         match type_field.kind() {
             Kind::EtherType(ether_type) => Ok(Self::Pdu(ether_type, octets)),
@@ -117,12 +117,12 @@ impl<'p> Content<'p> {
                 Type::PDU_CONCAT => PduConcat::read(octets).map(Self::PduConcat),
                 _ => Err(ExtensionError::UnknownMandatory(h_type)),
             },
-            // Optional headers are taken off before.
+            // Optional headers were removed before.
             Kind::Optional { .. } => Err(ExtensionError::Truncated),
         }
     }
 
-    /// The Type in front of it.
+    /// Returns the Type of the content.
     pub fn type_field(&self) -> Type {
         match self {
             Self::Pdu(ether_type, _) => (*ether_type).into(),

@@ -1,12 +1,12 @@
-//! Generic Stream Encapsulation (GSE): the sibling of the SNDU for DVB-S2, which needs no MPEG-2 TS.
+//! Generic Stream Encapsulation (GSE): the counterpart of the SNDU for DVB-S2, without MPEG-2 TS.
 //!
 //! Types, Extension Headers and the CRC-32 are those of ULE (RFC 5163, section 3). A GSE Packet carries a whole PDU
-//! behind 4 octets and a [`Label`], or a fragment of one; it is the BBFrame that the CRC of the link protects, so
-//! only a PDU in fragments has a CRC-32. [`DataField`] packs GSE Packets into the data field of a BBFrame,
-//! [`Receiver`] takes them out again and puts fragments together, [`BbHeader`] is what stands in front of the field.
+//! after 4 octets and a [`Label`], or a fragment of one; the CRC of the link protects the BBFrame, so only a fragmented
+//! PDU has a CRC-32. [`DataField`] packs GSE Packets into the data field of a BBFrame, [`Receiver`] extracts them and
+//! reassembles fragments, [`BbHeader`] is the header before the field.
 //!
 //! **No conformance is claimed.** The layout is the one of ETSI TS 102 606-1 as public receivers and Wireshark read it;
-//! the text of that standard was not at hand. What several readings would allow is said where it is decided.
+//! the text of that standard was not available. Comments mark the places where several readings are possible.
 //!
 //! ```
 //! use thinair_ule::gse::{Accept, DataField, Label, Put, Receiver, ReUse, Sending, Slot};

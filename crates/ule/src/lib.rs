@@ -1,13 +1,13 @@
 //! Packets in an MPEG-2 Transport Stream: Unidirectional Lightweight Encapsulation (ULE, RFC 4326) with the extension
 //! formats of RFC 5163. Beside it, without a Transport Stream: Generic Stream Encapsulation ([`gse`]).
 //!
-//! An [`Encapsulator`] puts PDUs into TS Packets of one PID, at the pace of the PDUs or of the transmitter; a [`Receiver`]
-//! gets them out again, and counts what went wrong. Around them: a [`Multiplexer`] of constant rate with [PSI](psi) and null
-//! packets, a [`Demultiplexer`] of several PIDs, and a [`Synchronizer`] for streams without limits. Types and
-//! [Extension Headers](extension) stand apart from SNDUs, as GSE has the same.
+//! An [`Encapsulator`] puts PDUs into TS Packets of one PID, at the pace of the PDUs or of the transmitter; a
+//! [`Receiver`] extracts them, and counts errors. In addition there are a [`Multiplexer`] of constant rate with
+//! [PSI](psi) and null packets, a [`Demultiplexer`] of several PIDs, and a [`Synchronizer`] for streams without packet
+//! boundaries. Types and [Extension Headers](extension) are separate from SNDUs, as GSE shares them.
 //!
-//! This crate knows SNDUs and TS Packets. It refuses to know what is in a PDU, and where TS Packets go. It holds no clock
-//! and no socket, allocates nothing, and does not panic on octets from outside.
+//! This crate implements SNDUs and TS Packets. Contents of PDUs and transport of TS Packets are the application's. It has
+//! no clock and no socket, allocates nothing, and does not panic on octets from outside.
 //!
 //! ```
 //! use thinair_ule::{

@@ -7,15 +7,15 @@ use crate::sndu::Sndu;
 use crate::source::Source;
 use crate::type_field::Type;
 
-/// PDUs that wait: at most `N`, in a buffer of the caller.
+/// Queue of at most `N` PDUs, in a buffer of the caller.
 ///
-/// A PDU lies in one piece. Where the end of the buffer has no room for it, it goes to the start, so that a few octets
-/// may stay empty: twice the octets that have to wait are always enough.
+/// A PDU is stored contiguously. Where the end of the buffer has no room for it, it is stored at the start, so that
+/// some octets remain unused: twice the octets that have to wait always suffice.
 #[derive(Debug)]
 pub struct Queue<'m, const N: usize> {
     octets: &'m mut [u8],
     entries: [Entry; N],
-    /// The entry that is next, and how many there are.
+    /// Index of the next entry, and number of entries.
     first: usize,
     count: usize,
 }
@@ -28,12 +28,12 @@ struct Entry {
     destination: Option<Npa>,
 }
 
-/// A PDU cannot wait.
+/// Reason why a PDU cannot be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueError {
-    /// There is no room; later there may be.
+    /// There is no room at present.
     Full,
-    /// Only a payload that lies in one place, without Optional Extension Headers, can wait.
+    /// Only a contiguous payload without Optional Extension Headers can be queued.
     NotPlain,
 }
 
@@ -51,23 +51,23 @@ impl fmt::Display for QueueError {
 impl core::error::Error for QueueError {}
 
 impl<'m, const N: usize> Queue<'m, N> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(octets: &'m mut [u8]) -> Self {
         let none = Entry { start: 0, len: 0, type_field: Type::TEST, destination: None };
         Self { octets, entries: [none; N], first: 0, count: 0 }
     }
 
-    /// PDUs that wait.
+    /// Returns the number of queued PDUs.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no PDU waits.
+    /// True if no PDU is queued.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Puts a PDU, or another payload, behind the others.
+    /// Appends a PDU, or another payload.
     pub fn push(&mut self, sndu: &Sndu<'_>) -> Result<(), QueueError> {
         let octets = sndu.plain().ok_or(QueueError::NotPlain)?;
         let start = self.room(octets.len()).filter(|_| self.count < N).ok_or(QueueError::Full)?;
@@ -84,7 +84,7 @@ impl<'m, const N: usize> Queue<'m, N> {
         Ok(())
     }
 
-    /// Where so many octets have room.
+    /// Returns the offset of `len` free octets.
     fn room(&self, len: usize) -> Option<usize> {
         let (Some(first), Some(last)) =
             (self.entry(0), self.count.checked_sub(1).and_then(|i| self.entry(i)))
@@ -93,7 +93,7 @@ impl<'m, const N: usize> Queue<'m, N> {
         };
         let end = last.start + last.len;
         if last.start < first.start {
-            // An empty PDU that starts where the first one does would hide that the others lie in front of it.
+            // An empty PDU at the offset of the first one would hide that the others lie before it.
             return (end + len <= first.start && end < first.start).then_some(end);
         }
         if end + len <= self.octets.len() {

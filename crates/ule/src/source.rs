@@ -1,15 +1,15 @@
-//! Where PDUs wait for their TS Packets: the caller's queue, or the one here.
+//! Sources of queued PDUs: the caller's queue, or the one of this crate.
 
 use crate::sndu::{Pdus, Sndu};
 use crate::type_field::Type;
 
-/// PDUs that wait, in their order.
+/// Queue of PDUs, in order.
 pub trait Source {
-    /// SNDU number `ahead` of those that wait, 0 being the next one: the same one until it is taken, and none only if
-    /// fewer wait.
+    /// Returns the queued SNDU number `ahead`, 0 being the next one. It must not change until it is taken; `None`
+    /// only if fewer are queued.
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>>;
 
-    /// Takes the next `count` SNDUs away: they are sent.
+    /// Removes the next `count` SNDUs: they are sent.
     fn take(&mut self, count: usize);
 }
 
@@ -23,7 +23,7 @@ impl<S: Source> Source for &mut S {
     }
 }
 
-/// One SNDU out of the first PDUs of a source: the next SNDU as it is, or several PDUs one behind the other.
+/// One SNDU of the first PDUs of a source: the next SNDU unchanged, or several concatenated PDUs.
 #[derive(Debug)]
 pub(crate) struct Queued<'s, S> {
     pub(crate) source: &'s S,

@@ -1,5 +1,5 @@
-//! Whatever is sent, in whatever mode, comes back; and whatever happens to TS Packets, nothing comes back that was not
-//! sent, and nothing twice or out of order.
+//! All SNDUs, sent in any mode, are delivered unchanged; and after any impairment of TS Packets, nothing is delivered
+//! that was not sent, and nothing twice or out of order.
 
 mod common;
 
@@ -15,7 +15,7 @@ use thinair_ule::{
 };
 use thinair_wire::time::Instant;
 
-/// A PDU that is sent: its number is in it, so that no two are the same.
+/// A PDU to send: it contains its number, so that no two are equal.
 #[derive(Clone, Debug)]
 struct Sent {
     destination: Option<Npa>,
@@ -62,14 +62,14 @@ fn sent() -> impl Strategy<Value = Vec<Sent>> {
     })
 }
 
-/// How an Encapsulator is run.
+/// Mode of an Encapsulator.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Pushed; SNDUs come so many milliseconds apart.
+    /// Pushed; SNDUs come `apart` milliseconds apart.
     Push { apart: u64 },
-    /// Pulled; so many PDUs arrive in a slot.
+    /// Pulled; `arrive` PDUs arrive in a slot.
     Pull { arrive: usize },
-    /// Drained each time so many PDUs have arrived.
+    /// Drained each time `arrive` PDUs have arrived.
     Drain { arrive: usize },
 }
 
@@ -150,7 +150,7 @@ fn encapsulated(sent: &[Sent], mode: Mode, config: EncapsulatorConfig) -> Vec<Ts
     packets
 }
 
-/// What happens to a TS Packet.
+/// Impairment of a TS Packet.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -225,7 +225,7 @@ proptest! {
         prop_assert!(is_part_in_order(&sent, &got), "{got:?}");
     }
 
-    /// A hole costs what was begun in front of it and in it, no more: what starts behind it is delivered.
+    /// A gap loses SNDUs that began before it or in it: those that start after it are delivered.
     #[test]
     fn what_starts_behind_a_hole_is_delivered(sent in sent(), from in 0..60_usize, len in 1..15_usize) {
         let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::First };
@@ -234,7 +234,7 @@ proptest! {
         let (from, end) = (from.min(packets.len()), (from + len).min(packets.len()));
         let kept = [&packets[..from], &packets[end..]].concat();
         let got = received(ReceiverConfig::new(pid()), 5_000, &kept);
-        // The last SNDU that ends in the packets in front, and the first that starts behind.
+        // The last SNDU that ends in the packets before the gap, and the first that starts after it.
         let whole = |packets: &[TsPacket]| received(ReceiverConfig::new(pid()), 5_000, packets).len();
         prop_assert!(is_part_in_order(&sent, &got));
         prop_assert_eq!(got.len(), whole(&packets[..from]) + whole(&packets[end..]));

@@ -1,9 +1,9 @@
 //! Prints instructions of one call for each row of the paper `coap-delay`, as the lines of
 //! `lab/papers/src/coap_delay/instructions.csv`.
 //!
-//! For `qemu-system-arm -M mps2-an386 -icount shift=10`, which lets each instruction take 1,024 ns of virtual time.
-//! SysTick counts 25 MHz of that time, so that its ticks tell instructions, give or take one. A real processor has other
-//! timing: these are instructions, not cycles.
+//! For `qemu-system-arm -M mps2-an386 -icount shift=10`, in which each instruction takes 1,024 ns of virtual time.
+//! SysTick counts at 25 MHz of that time, so that its ticks give the number of instructions within one. A real
+//! processor has other timing: these are instructions, not cycles.
 
 #![no_std]
 #![no_main]
@@ -24,14 +24,14 @@ use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
 #[path = "../../../lab/papers/src/coap_delay/exchange.rs"]
 mod exchange;
 
-/// Templates of CoAP messages: four for each context.
+/// Number of templates of CoAP messages: four per context.
 const TEMPLATES: usize = 4 * CONTEXTS;
 
-/// Virtual time of an instruction, in nanoseconds: what `-icount shift=10` says.
+/// Virtual time of an instruction, in nanoseconds, by `-icount shift=10`.
 const INSTRUCTION: u64 = 1 << 10;
-/// Virtual time of a tick: the board's clock has 25 MHz.
+/// Virtual time of a tick in nanoseconds: the board's clock has 25 MHz.
 const TICK: u64 = 40;
-/// SysTick counts down, in 24 bits.
+/// Mask of SysTick, which counts down in 24 bits.
 const TICKS: u32 = 0x00FF_FFFF;
 
 #[entry]
@@ -80,7 +80,7 @@ fn count(case: Case) -> Option<[u64; 2]> {
     is_right.then_some([compress, decompress])
 }
 
-/// Instructions of a call, those of the count itself taken off.
+/// Instructions of a call, without those of the measurement.
 fn instructions(call: impl FnOnce()) -> u64 {
     let nothing = ticks(|| ());
     let ticks = ticks(call).saturating_sub(nothing);

@@ -89,7 +89,7 @@ fn shards_and_a_file_that_was_cut_off_come_to_the_same() {
     let text = fs::read_to_string(at.join("cut.jsonl")).unwrap();
     assert_eq!(text.lines().count(), 12);
 
-    // Another plan does not touch it.
+    // Another plan leaves the file unchanged.
     fs::write(at.join("plan.toml"), PLAN.replace("gprs", "wifi")).unwrap();
     fails(&thinair(at, &["run", "plan.toml", "--out", "cut.jsonl", "--resume"]), 1, "another plan");
     assert_eq!(fs::read_to_string(at.join("cut.jsonl")).unwrap(), text);
@@ -143,12 +143,12 @@ fn an_interrupt_keeps_what_is_done() {
     );
 }
 
-/// A download and some exchanges, of which the link loses some.
+/// A download and some exchanges, with losses on the link.
 const BOTH_WAYS: &str = "[link]\npreset = 'gprs'\n[link.down]\nloss = 10\n[clients]\nack_timeout = '500ms'\nnstart = 4\n\
     [requests]\ncount = 6\nstart = '500ms'\ninterval = '150ms'\n[download]\noctets = 6000\nwindow = 4\n\
     [runs]\nend = '20s'\n";
 
-/// Runs a plan in real time; nothing, and a word on why, where there can be no namespaces.
+/// Runs a plan in real time; `None`, and a message with the reason, where there can be no namespaces.
 #[cfg(target_os = "linux")]
 fn in_real_time(folder: &Path, arguments: &[&str]) -> Option<Output> {
     let done = thinair(folder, &[&["run", "plan.toml", "--real"], arguments].concat());
@@ -160,11 +160,11 @@ fn in_real_time(folder: &Path, arguments: &[&str]) -> Option<Output> {
     Some(done)
 }
 
-/// Who looks whether namespaces are left must be the only one to make some.
+/// Tests that count leftover namespaces must be the only ones to create some.
 #[cfg(target_os = "linux")]
 static NAMESPACES: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// The same hosts, the same losses, and at least the time of the link: what a busy machine adds is printed.
+/// Hosts and losses as in virtual time, and at least the time of the link. The excess of a busy machine is printed.
 #[test]
 #[cfg(target_os = "linux")]
 fn real_time_loses_the_same_packets_and_takes_as_long() {

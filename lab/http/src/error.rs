@@ -1,38 +1,38 @@
-//! What is wrong with what came.
+//! Errors of connections and requests.
 
 use core::fmt;
 
-use crate::spdy::{FrameError, HeaderBlockError};
+use crate::spdy::{HeaderBlockError, SpdyFrameError};
 
-/// Why a connection is to be given up, or a request cannot be made. Whose fault it is stands at each.
+/// Reason to close a connection or to reject a request. Each variant names the side that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
-    /// The caller: a host or a path has octets that cannot stand in a request.
+pub enum HttpError {
+    /// The caller: a host or a path has octets that are not allowed in a request.
     Target,
-    /// The caller: there can be no other request, as the response to this one is not there, or the connection ends with it.
+    /// The caller: no further request is possible, as the previous response is incomplete or ends the connection.
     NoOther,
-    /// The peer: a line of the head is none.
+    /// The peer: invalid line in a head.
     Head,
-    /// The peer: a head, or the headers of a stream, that is longer than the limit in octets.
+    /// The peer: a head, or the headers of a stream, exceeds this limit in octets.
     HeadTooLarge(usize),
-    /// The peer: it does not tell how long the body is in one way that can be understood.
+    /// The peer: the length of the body is ambiguous or unsupported.
     BodyLength,
-    /// The peer: a body that is longer than the limit in octets.
+    /// The peer: a body exceeds this limit in octets.
     BodyTooLarge(usize),
-    /// The peer, or the network: the stream has ended after so many octets of a body that has more, or before it.
+    /// The peer, or the network: the stream ended after this many octets of an incomplete body, or before the body.
     Truncated(usize),
-    /// The peer: a stream of SPDY was reset, for this reason.
+    /// The peer: it reset a stream of SPDY with this status code.
     Reset(u32),
-    /// The peer: frames of SPDY that make no sense.
-    Frame(FrameError),
-    /// The peer: headers of SPDY that make no sense.
+    /// The peer: invalid SPDY frame.
+    Frame(SpdyFrameError),
+    /// The peer: invalid SPDY header block.
     HeaderBlock(HeaderBlockError),
-    /// The peer: octets behind the end of the response, or a second one.
+    /// The peer: octets after the end of the response, or a second response.
     Unexpected,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Target => f.write_str("the host or the path has characters that cannot stand in a request"),
@@ -56,15 +56,15 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for HttpError {}
 
-impl From<FrameError> for Error {
-    fn from(why: FrameError) -> Self {
+impl From<SpdyFrameError> for HttpError {
+    fn from(why: SpdyFrameError) -> Self {
         Self::Frame(why)
     }
 }
 
-impl From<HeaderBlockError> for Error {
+impl From<HeaderBlockError> for HttpError {
     fn from(why: HeaderBlockError) -> Self {
         Self::HeaderBlock(why)
     }

@@ -1,9 +1,9 @@
 //! Instructions of one call for each row of the paper `coap-delay`; the machine's speed and load play no part.
 //!
-//! `cargo bench -p thinair-papers --bench delay` has valgrind count the instructions of one call of
+//! `cargo bench -p thinair-papers --bench delay` lets valgrind count the instructions of one call of
 //! `Compressor::compress` and of one of `Decompressor::decompress`. It needs valgrind and `gungraun-runner` in the
-//! version of the `gungraun` crate; `make bench` installs both. What brings a side right before the call is not
-//! counted. `scripts/delay` makes a table of it.
+//! version of the `gungraun` crate; `make bench` installs both. The setup before the call is not counted.
+//! `scripts/delay` makes a table of the counts.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
@@ -26,8 +26,8 @@ use exchange::{BLOCKS, Case, Half, ROOM, Ready, Type};
 #[path = "../src/coap_delay/exchange.rs"]
 mod exchange;
 
-/// A function that is measured with each case. (The attributes of gungraun take a function from a macro only if all of
-/// it is the macro's.)
+/// Defines a function that is measured with each case. (The attributes of gungraun accept a function from a macro only
+/// if all of it belongs to the macro.)
 macro_rules! measure {
     ($name:ident: $side:ty) => {
         #[library_benchmark]
@@ -91,14 +91,14 @@ fn instructions_alone() -> LibraryBenchmarkConfig {
     config
 }
 
-/// A compressor, one call away from what is measured.
+/// Compressor directly before the measured call.
 struct Compressing {
     side: Compressor<'static>,
     ready: Ready,
     out: [u8; ROOM],
 }
 
-/// A decompressor, likewise.
+/// Decompressor directly before the measured call.
 struct Decompressing {
     side: Decompressor<'static>,
     ready: Ready,
@@ -106,7 +106,7 @@ struct Decompressing {
 }
 
 impl Compressing {
-    /// Never freed: what is measured frees nothing.
+    /// Leaks its memory, so that the measurement frees nothing.
     fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
         let (side, _, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
@@ -132,7 +132,7 @@ impl Decompressing {
     }
 }
 
-/// Both sides right before the packet, and the packet.
+/// Both sides directly before the packet, and the packet.
 fn sides(kind: Type, half: Half, profile: ProfileId) -> (Compressor<'static>, Decompressor<'static>, Ready) {
     let case = Case { kind, half, profile };
     let config = case.config().expect("the profiles have no rival");

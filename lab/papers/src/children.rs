@@ -1,4 +1,4 @@
-//! Programs that run beside the measurement, and that end with it.
+//! Programs that run beside the measurement and end with it.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,18 +11,18 @@ use thinair_wire::time::Instant;
 
 use crate::paper::Error;
 
-/// How long those that were asked to end may take. With what they are then made to, less than a second.
+/// Time that programs have to end after a signal. With the kill that follows, less than a second.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long a link may take to begin.
+/// Time limit for a link to start.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Between two looks at something that cannot be waited for.
+/// Interval between two polls of a condition without an event.
 const A_MOMENT: Duration = Duration::from_millis(10);
 
-/// Whether this process was asked to end, for all of its threads.
+/// Interruption of this process, for all of its threads.
 ///
-/// **Must be made before any other thread,** as [`Signals`] must.
+/// **Create it before any other thread,** as [`Signals`] requires.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     signals: Signals,
@@ -34,7 +34,7 @@ impl Interrupt {
         Ok(Self { signals: Signals::take()?, has_come: AtomicBool::new(false) })
     }
 
-    /// An error from the time on when it has come.
+    /// Returns an error once a signal has arrived.
     pub(crate) fn look(&self) -> Result<(), Error> {
         while let Some(signal) = self.signals.poll() {
             if matches!(signal, Signal::End { .. }) {
@@ -60,7 +60,7 @@ impl<'s> Children<'s> {
         Ok(Self { interrupt, events, others: Vec::new() })
     }
 
-    /// Starts a program that runs until the end. What it says goes to the file of that name in `folder`.
+    /// Starts a program that runs until the end. Its standard error goes to the file of that name in `folder`.
     pub(crate) fn start(
         &mut self,
         namespace: &Namespace,
@@ -74,7 +74,7 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
-    /// Starts an emulated link between two hosts, in a process of its own, and waits until its interfaces are there.
+    /// Starts an emulated link between two hosts, in its own process, and waits until its interfaces exist.
     pub(crate) fn start_link(
         &mut self,
         hosts: [&Namespace; 2],
@@ -86,7 +86,7 @@ impl<'s> Children<'s> {
         let mut link = Command::new(program);
         link.args(["link", "run", "--json", "--netns", &names]).args(options);
         self.start(hosts[0], folder, "link", &mut link)?;
-        // `link run` gives the interfaces addresses of its own, and then says so.
+        // `link run` gives the interfaces its own addresses, and then prints a message.
         let says = folder.join("link.err");
         self.until("the link is there", SOON, || {
             std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
@@ -105,7 +105,7 @@ impl<'s> Children<'s> {
         })
     }
 
-    /// Runs a program to its end, or ends it; `None` if it took too long.
+    /// Runs a program to its end, or kills it; `None` if it took too long.
     pub(crate) fn run_for(
         &mut self,
         namespace: &Namespace,
@@ -121,12 +121,12 @@ impl<'s> Children<'s> {
             if clock::now() >= until {
                 return Ok(None);
             }
-            // The end of a child is a signal; but another thread may have heard it.
+            // The end of a child is a signal, but another thread may have received it.
             self.wait(until.min(clock::now() + A_MOMENT))?;
         }
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     pub(crate) fn until(
         &mut self,
         what: &str,
@@ -144,12 +144,12 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
-    /// Waits for so long, or until any child has ended.
+    /// Waits for a time, or until any child has ended.
     pub(crate) fn pause(&mut self, time: Duration) -> Result<(), Error> {
         self.wait(clock::now() + time)
     }
 
-    /// Looks whether all are there.
+    /// Returns an error if a child has ended.
     pub(crate) fn look(&mut self) -> Result<(), Error> {
         for (name, child) in &mut self.others {
             if let Some(status) = child.try_wait()? {
@@ -159,13 +159,13 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
-    /// Waits for that time or for any signal, and tells those that ask to end.
+    /// Waits until a time or for any signal, and returns an error for a signal that asks to end.
     fn wait(&mut self, until: Instant) -> Result<(), Error> {
         self.events.wait(Some(until), &mut Vec::new())?;
         self.interrupt.look()
     }
 
-    /// Ends one of them, and waits until it has written all that it knows.
+    /// Ends one of them, and waits until it has written its output.
     pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
         let Some(at) = self.others.iter().position(|(other, _)| other == name) else { return Ok(()) };
         let mut child = Kept(self.others.remove(at).1);
@@ -173,7 +173,7 @@ impl<'s> Children<'s> {
         self.until(&format!("{name} has ended"), patience, || has_ended(&mut child.0))
     }
 
-    /// Ends all of them, and waits until they have.
+    /// Ends all of them, and waits for them.
     pub(crate) fn end(&mut self) {
         for (_, child) in &mut self.others {
             ask(child, Ask::Terminate);
@@ -195,7 +195,7 @@ impl Drop for Children<'_> {
     }
 }
 
-/// An error with its reasons.
+/// Error with its causes.
 pub(crate) fn said(error: impl std::error::Error) -> Error {
     let reasons = std::iter::successors(error.source(), |error| error.source());
     Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
@@ -205,7 +205,7 @@ fn has_ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// A child that does not outlive what holds it.
+/// Child process, killed on drop.
 struct Kept(Child);
 
 impl Drop for Kept {

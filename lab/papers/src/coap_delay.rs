@@ -1,5 +1,4 @@
-//! `coap-delay`: what a packet of each type costs to compress and to decompress, and what it cost in the paper that
-//! began it.
+//! `coap-delay`: cost of compressing and decompressing a packet of each type, beside the paper's.
 
 mod clock;
 mod exchange;
@@ -18,12 +17,12 @@ use crate::paper::{Error, Paper};
 
 pub(crate) const PAPER: Paper = declared!("coap-delay", "coap_delay", measure);
 
-/// Rounds by the clock.
+/// Rounds of a measurement by the clock.
 const ROUNDS: usize = 1_000;
 const QUICK_ROUNDS: usize = 100;
 
 /// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
-/// in steady state, or in its first exchange. None if nobody has counted them.
+/// in steady state, or in the first exchange. `None` if they have not been counted.
 pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Option<[u32; 2]> {
     let kind = if is_first { exchange::Type::Ir1 } else { exchange::Type::Uo0 };
     let of = |half, side| instructions::of(Case { kind, half, profile }, side).thumbv7em_o3;
@@ -70,7 +69,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Instructions of each side, and of both.
+/// Puts the instructions of each side, and of both.
 fn put_counts(case: Case, id: &str, figures: &mut Figures) {
     let counts = SIDES.map(|side| instructions::of(case, side).by_build());
     for (side, counts) in SIDES.into_iter().zip(&counts) {
@@ -94,7 +93,7 @@ fn decompressor(config: CompressorConfig) -> Decompressor<'static> {
     Decompressor::new(DecompressorConfig::new(config.channel), memory)
 }
 
-/// Whether the packet and all before it come back.
+/// True if the packet and all before it are restored.
 fn is_exact(case: Case, config: CompressorConfig, ready: &Ready, number: u16) -> bool {
     let (mut near, mut far) = (compressor(config), decompressor(config));
     if !case.replay(number, &mut near, &mut far) {
@@ -137,7 +136,7 @@ mod tests {
             (0..2).any(|i| (compress[i] + decompress[i] - total[i]).abs() > 1_500.0)
         });
         let differs: Vec<_> = differs.map(|case| (case.kind.name(), case.half.name())).collect();
-        // IR/GET twice and UO-0: anything else would be a figure that was copied wrongly.
+        // IR/GET twice and UO-0: any other difference would be a copying error.
         assert_eq!(differs, [("ir-1", "get"), ("ir-2", "get"), ("uo-0", "get"), ("uo-0", "rsp")]);
     }
 
@@ -198,7 +197,7 @@ mod tests {
             for (number, theirs) in theirs.iter().enumerate() {
                 let (ours, len) = case.packet(number as u16);
                 assert_eq!(len, theirs.octets.len());
-                // IP-ID, checksums, addresses, ports, Message ID and payload follow from a seed there.
+                // IP-ID, checksums, addresses, ports, Message ID and payload depend on a seed there.
                 for same in [0..4, 6..10, 24..26, 28..30, 32..theirs.headers] {
                     assert_eq!(ours[same.clone()], theirs.octets[same.clone()], "{half:?} {same:?}");
                 }

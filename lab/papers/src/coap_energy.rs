@@ -1,5 +1,4 @@
-//! `coap-energy`: what an exchange of CoAP costs a device in energy, and whether compression pays, on four kinds of
-//! radios.
+//! `coap-energy`: energy of a CoAP exchange at a device, and break-even of compression, on five kinds of radios.
 
 mod again;
 mod exchange;
@@ -18,7 +17,7 @@ use crate::traffic::Version;
 
 pub(crate) const PAPER: Paper = declared!("coap-energy", "coap_energy", measure);
 
-/// Totals by the names that they have in ids.
+/// Totals by their names in ids.
 const TOTALS: [Named<Spent, Energy>; 4] = [
     ("airtime", Spent::airtime),
     ("overhearing", Spent::with_overhearing),
@@ -26,7 +25,7 @@ const TOTALS: [Named<Spent, Energy>; 4] = [
     ("cpu", |spent| spent.cpu),
 ];
 
-/// Exchanges that are plotted of a course.
+/// Number of exchanges of a course in the plots.
 const PLOTTED: usize = 40;
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
@@ -65,7 +64,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// The totals of each scheme.
+/// Puts the totals of each scheme.
 fn totals(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     let plain =
         radios::of(courses, Scheme::Plain).map(|plain| radios::mean(radio, plain.settled(), Spent::airtime));
@@ -82,7 +81,7 @@ fn totals(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     }
 }
 
-/// Whether our profile pays.
+/// Puts the saving of our profile, and its break-even points.
 fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     let (Some(plain), Some(compressed)) =
         (radios::of(courses, Scheme::Plain), radios::of(courses, Scheme::Coap))
@@ -92,7 +91,7 @@ fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     let versus = Versus { radio: *radio, plain, compressed };
     let id = |name: &str| format!("{}/{}/{name}", radio.name, compressed.version.name());
     figures.put(id("octets-saved"), versus.octets_saved());
-    // Slower radios than the paper's are what compression is for.
+    // Compression is made for radios slower than the paper's.
     let bar = (*radio != RADIOS[0]).then_some(Bar { min: Some(0.0), max: None });
     figures.put(id("saving"), 100.0 * versus.saving()).bar = bar;
     figures.put(id("break-even-loss"), 100.0 * versus.break_even_loss());
@@ -105,7 +104,7 @@ fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     figures.put(id("pays-after"), versus.pays_after().map(|exchanges| exchanges as f64));
 }
 
-/// The start of a conversation, and bit errors.
+/// Puts curves: the start of a conversation, and bit errors.
 fn curves(courses: &[Course], figures: &mut Figures) {
     for course in courses {
         let mut sum = 0.0;
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(found(7, 1).rows, found(7, 3).rows);
     }
 
-    /// The formula for repetitions against a link that carries them: 802.15.4 at a bit error rate of 10^-3.
+    /// The formula for repetitions agrees with a link that repeats: 802.15.4 at a bit error rate of 10^-3.
     #[test]
     fn what_errors_cost_is_what_a_link_in_time_makes_of_them() {
         let rate = Probability::from_ppm(1_000).unwrap();
@@ -200,7 +199,7 @@ mod tests {
         assert!((mean / formula - 1.0).abs() < 0.04, "{mean} of {formula}, {completed} completed");
     }
 
-    /// What so many attempts cost, and how many of them were answered.
+    /// Energy of this many attempts, and the number of those that were answered.
     fn carried(model: &LinkModel<'static>, exchange: &exchange::Exchange, attempts: u64) -> (Energy, u32) {
         let mut link = ConstrainedLink::<Vec<u8>>::new(model, 3);
         let (mut usage, mut completed) = (Usage::default(), 0);

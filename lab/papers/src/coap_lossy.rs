@@ -14,12 +14,12 @@ use crate::row::Bar;
 
 pub(crate) const PAPER: Paper = declared!("coap-lossy", "coap_lossy", measure);
 
-/// Exchanges of a run of the paper's.
+/// Exchanges of one of the paper's runs.
 const TWENTY: usize = 20;
-/// Exchanges of a quick run, where there are not twenty.
+/// Exchanges of a quick run, except where the paper has twenty.
 const FEW: usize = 250;
 
-/// Figures of runs, by the names that they have in ids.
+/// Figures of runs, by their names in ids.
 const FIGURES: [Named<Sample>; 8] = [
     ("rtt", Sample::rtt),
     ("give-ups", Sample::give_ups),
@@ -62,13 +62,13 @@ fn long(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
             _ => None,
         };
     }
-    // The bar of how many times as long exchanges take uncompressed.
+    // Bar for the ratio of uncompressed to compressed exchange times.
     let Some(at) = id.strip_prefix("uncompressed/").filter(|at| at.ends_with("/1e-3/iid")) else { return };
     let bar = sum.tells().then_some(Bar { min: Some(5.0), max: None });
     figures.put(format!("ratio/{at}"), None).bar = bar;
 }
 
-/// Results of the runs of 20 exchanges, and the interval in which 95 % of them lie.
+/// Puts the results of the runs of 20 exchanges, and the interval with 95 % of them.
 fn of_20(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
     figures.put(format!("{id}/rtt-of-20"), sum.rtt());
     let given_up = sum.give_ups().map(|percent| percent / 100.0 * TWENTY as f64);

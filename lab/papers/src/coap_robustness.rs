@@ -1,4 +1,4 @@
-//! `coap-robustness`: what comes through a link that loses, reorders, doubles and damages packets.
+//! `coap-robustness`: deliveries over a link that loses, reorders, duplicates and damages packets.
 
 mod condition;
 mod expected;
@@ -19,8 +19,9 @@ use crate::traffic::{Kind, Version};
 
 pub(crate) const PAPER: Paper = declared!("coap-robustness", "coap_robustness", measure, without published);
 
-/// A quick run has so many packets less, and spares these at the start, which nothing happens to.
+/// Factor by which a quick run has fewer packets.
 const QUICK: u64 = 50;
+/// Number of packets at the start of a run that are not impaired.
 const SPARED: u64 = 64;
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
@@ -51,7 +52,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Means by id, in which each cell counts once, however many packets it had.
+/// Means by id. Each cell has the same weight, whatever its number of packets.
 #[derive(Default)]
 struct Means(BTreeMap<String, Vec<f64>>);
 
@@ -87,19 +88,19 @@ fn of_cell(
         figure.bar = Some(Bar { max: Some(most), min: None });
     }
     let in_u_mode = loss.filter(|_| mode == "u");
-    // The value that the formats let expect of a seed.
+    // Value per seed that the formats predict.
     let expected = in_u_mode
         .zip(policy.steady)
         .map(|((rate, burst), format)| expected::wrong(format, packets, rate, burst));
     figure.peer("expected", expected);
-    // The design began with these wrong packets of 60,000; they are scaled to as many as ours.
+    // The paper has these wrong packets of 60,000; they are scaled to our number.
     let of_sixty_thousand = match in_u_mode.filter(|_| vars.opt("policy") == Some("pt0")) {
         Some((20, 5)) => Some(3_630.0),
         Some((30, 10)) => Some(4_832.0),
         _ => None,
     };
     figure.theirs = of_sixty_thousand.map(|wrong| wrong * packets as f64 / 60_000.0);
-    // Damaged packets that pass a check of the format by chance.
+    // Damaged packets that pass a format's check by chance.
     let bound = count.damaged as f64 / seeds / f64::from(1_u32 << policy.check_bits);
     if vars.has("link.bare") {
         figure.peer("crc-bound", bound);
@@ -139,7 +140,7 @@ fn of_cell(
     Ok(())
 }
 
-/// A figure that may be hardly anything.
+/// Text of a figure that may be very small.
 fn small(value: f64) -> String {
     match value {
         0.01.. => format!("{value:.2}"),

@@ -1,4 +1,4 @@
-//! `coap-sizes`: octets on the wire of CoAP flows in steady state, and those of the paper that began it.
+//! `coap-sizes`: sizes of CoAP flows on the wire in steady state, beside those of the paper.
 
 mod exchange;
 mod first;

@@ -1,4 +1,4 @@
-//! `coap-tunnel-rtt`: how long a CoAP request takes through two tunnels, by profile, and how long without.
+//! `coap-tunnel-rtt`: duration of a CoAP request through two tunnels, by profile, and without tunnels.
 
 mod cell;
 mod exchange;
@@ -20,11 +20,10 @@ pub(crate) const PAPER: Paper =
 /// Round trips in a cell of the paper.
 const COUNT: f64 = 20.0;
 
-/// How many standard deviations lie between the least and the largest of 20 normal values, on average: the control
-/// charts' d2.
+/// Mean range of 20 normal values, in standard deviations: d2 of control charts.
 const RANGE: f64 = 3.735;
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     /// Round trips of a cell.
@@ -34,45 +33,45 @@ struct Scale {
 const FULL: Scale = Scale { rounds: 1_000 };
 const QUICK: Scale = Scale { rounds: 50 };
 
-/// What was measured at a place.
+/// Measurements at a place.
 #[derive(Clone, Debug)]
 struct Measured {
     place: Place,
     cells: Vec<Told>,
-    /// The share of the machine's time that its host gave to others.
+    /// Steal time: share of the machine's time that its host gave to others.
     stolen: f64,
-    /// Microseconds that the link was late for 99 % of its packets.
+    /// 99th percentile of the link's lateness, in microseconds.
     late: Option<f64>,
 }
 
-/// What is known of a cell.
+/// Measurements of a cell.
 #[derive(Clone, Debug)]
 struct Told {
     cell: Cell,
     times: Option<Summary>,
-    /// Round trips that were not counted: not answered, or asked more than once.
+    /// Round trips that are not counted: unanswered or repeated.
     lost: usize,
-    /// None without a tunnel.
+    /// `None` without a tunnel.
     carried: Option<Carried>,
 }
 
-/// Mean octets of a packet: of requests, and of responses.
+/// Mean size of a packet, in octets: of requests, and of responses.
 #[derive(Clone, Copy, Debug)]
 struct Carried {
     /// IP packets.
     inside: [f64; 2],
     /// ROHC packets.
     compressed: [f64; 2],
-    /// All that the carrier takes, feedback included.
+    /// Everything on the carrier, including feedback.
     carrier: [f64; 2],
-    /// There are contexts of the profile that the cell is about.
+    /// True if there are contexts of the cell's profile.
     is_by_profile: bool,
 }
 
-/// A mean of requests and one of responses.
+/// Mean of requests and of responses.
 type Octets = fn(&Carried) -> [f64; 2];
 
-/// Half the 95 % interval of a mean of the paper's, as far as the range tells: it gives no deviation.
+/// Half the 95 % interval of one of the paper's means, estimated from the range, as the paper gives no deviation.
 fn margin(min: f64, max: f64) -> f64 {
     // Student's t for 20 values.
     2.093 * (max - min) / RANGE / COUNT.sqrt()
@@ -84,7 +83,7 @@ impl Measured {
         self.cells.iter().find(is_it)?.times
     }
 
-    /// A mean of the paper's and half its interval. It has no other place than one that is like the link.
+    /// Mean of the paper and half its interval. Only the place that resembles its link has one.
     fn theirs(&self, run: &Run<'_>, way: &str, version: Version) -> Option<(f64, f64)> {
         let of = |name| {
             let id = format!("{way}/{}/{}/{name}", version.name(), self.place.name());
@@ -102,7 +101,7 @@ impl Measured {
         if let Some(late) = self.late {
             figures.put(format!("late/{place}"), late);
         }
-        // The conclusions of the paper: differences of two ways.
+        // Conclusions of the paper: differences between two paths.
         for vars in run.form.all(&["conclusion", "version"])? {
             let version = if vars.text("version")? == Version::V4.name() { Version::V4 } else { Version::V6 };
             let [of, to] = [vars.text("conclusion.of")?, vars.text("conclusion.to")?];
@@ -130,10 +129,10 @@ impl Measured {
         figures.put(format!("{id}/max"), time(|times| times.max));
         figures.put(format!("{id}/count"), time(|times| times.count as f64));
         figures.put(format!("{id}/lost"), told.lost as f64);
-        // Milliseconds by which the median is above that of another way.
+        // Difference of the median to that of another path, in milliseconds.
         let above = |other: &str| Some(told.times?.median - self.times(other, version)?.median);
         if way.profile().is_some() && self.place == Place::Veth {
-            // Each tunnel adds half of it to what a plain forwarder takes.
+            // Each tunnel adds half of the excess over a plain forwarder.
             figures.put(format!("{id}/added"), above(Way::Forwarder.name()).map(|added| added / 2.0));
         }
         if matches!(way, Way::Tunnel(profile) if profile != ProfileId::Uncompressed) {
@@ -152,7 +151,7 @@ impl Measured {
     }
 }
 
-/// Takes a difference and half its interval, and whether it is one.
+/// Puts a difference, half its interval, and whether it is significant.
 fn put_difference(figures: &mut Figures, id: &str, ours: Option<(f64, f64)>, theirs: Option<(f64, f64)>) {
     let figure = figures.put(id, ours.map(|ours| ours.0));
     (figure.half, figure.theirs) = (ours.map(|ours| ours.1), theirs.map(|theirs| theirs.0));
@@ -190,7 +189,7 @@ fn put(measured: &[Measured], run: &Run<'_>, figures: &mut Figures) -> Result<()
     Ok(())
 }
 
-/// All places; the inner error says what is missing.
+/// Measures all places; the inner error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(
     plan: &Plan,
@@ -203,7 +202,7 @@ fn in_real_time(
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run tunnels".to_owned()));
     };
-    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    // Before any thread, so that all of them leave signals to this one, and before anything that needs cleanup.
     let interrupt = crate::children::Interrupt::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));

@@ -1,4 +1,4 @@
-//! ROHC on a link of the lab.
+//! ROHC on a simulated link.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use thinair_simulation::emulator::RohcChannel;
 
 use crate::paper::Error;
 
-/// Both ends of a channel for so many flows, one at least. Feedback waits for up to 10 ms for a packet to go in front of.
+/// Both ends of a channel for `flows` flows, at least one. Feedback waits up to 10 ms for a packet that it can precede.
 pub(crate) fn channel(
     profiles: ProfileSet,
     flows: u16,

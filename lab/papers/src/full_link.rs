@@ -1,4 +1,4 @@
-//! `full-link`: a UDP flow through a link that is full, with header compression beside without.
+//! `full-link`: UDP flow through a saturated link, with and without header compression.
 
 mod cell;
 mod direct;
@@ -19,11 +19,11 @@ use crate::sweep::{Cell, Samples};
 
 pub(crate) const PAPER: Paper = declared!("full-link", "full_link", measure, without published);
 
-/// Octets that 28 octets of headers become in the bar.
+/// Size to which the bar assumes that 28 octets of headers are compressed.
 const COMPRESSED: f64 = 4.0;
-/// Least ratio of goodput where the link is not full.
+/// Minimum ratio of goodput where the link is not saturated.
 const BELOW_SATURATION: f64 = 0.99;
-/// Least share of what the octets allow where it is full.
+/// Minimum share of the ratio that the sizes allow, where the link is saturated.
 const FULL: f64 = 0.9;
 
 fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
@@ -40,8 +40,8 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Cells of queues of 100 packets, or in a quick run those at 3 Mbit/s of 100 octets, in real time; the inner error is the
-/// reason why there are none.
+/// Runs cells with queues of 100 packets, or in a quick run those at 3 Mbit/s with 100 octets, in real time; the inner
+/// error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>, String>, Error> {
     let plan = run.plan;
@@ -51,7 +51,7 @@ fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>,
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run links and tunnels".to_owned()));
     };
-    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    // Before any thread, so that all of them leave signals to this one, and before anything that needs cleanup.
     let interrupt = crate::children::Interrupt::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));
@@ -80,7 +80,7 @@ fn in_real_time(_: &Run<'_>, _: &[Cell]) -> Result<Result<Samples<Sample>, Strin
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }
 
-/// Takes cells with compression, each beside the one without.
+/// Puts the figures of cells with compression, each beside the cell without.
 fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Figures) -> Result<(), Error> {
     for cell in cells.iter().filter(|cell| !cell.id.ends_with("/plain")) {
         let (scenario, _) = Scenario::read(&cell.vars)?;
@@ -107,7 +107,7 @@ fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Fig
     Ok(())
 }
 
-/// Least ratio of goodput.
+/// Minimum ratio of goodput.
 fn bar(scenario: &Scenario, without: &Sample) -> f64 {
     let Sample { goodput, octets, .. } = *without;
     if scenario.condition == Condition::default() && goodput >= 0.99 * scenario.arriving() {
@@ -117,7 +117,7 @@ fn bar(scenario: &Scenario, without: &Sample) -> f64 {
     FULL * (octets / (octets - saved)).min(scenario.arriving() / goodput)
 }
 
-/// Runs of a cell as one: means, sums of packets, the longest outage. `None` without runs.
+/// Combines the runs of a cell: means, sums of packets, the longest outage. `None` without runs.
 fn together(runs: &[Sample]) -> Option<Sample> {
     let mean = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let sum = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>();

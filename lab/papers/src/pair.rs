@@ -1,4 +1,4 @@
-//! Two ends of a link that loses nothing: every packet is carried, feedback at once, and compared.
+//! Two ends of a lossless link: every packet is carried and compared, and feedback is returned at once.
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
@@ -11,26 +11,26 @@ use thinair_rohc::FormatPolicy;
 
 use crate::paper::Error;
 
-/// Room for headers that grow: an IR packet is larger than the headers it stands for.
+/// Room for headers that grow: an IR packet is larger than the headers it encodes.
 const MARGIN: usize = 256;
-/// Blocks for extension headers: these packets have none.
+/// Number of blocks for extension headers: these packets have none.
 const BLOCKS: usize = 4;
 const MAX_CID: u16 = 15;
 
-/// What a channel is told, the same in both directions.
+/// Configuration of a channel, equal in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) profiles: ProfileSet,
     pub(crate) integrity: Integrity,
     pub(crate) format: FormatPolicy,
     pub(crate) mode: Mode,
-    /// In every mode; the defaults if there is none.
+    /// Refresh in every mode; `None`: defaults.
     pub(crate) refresh: Option<Refresh>,
     pub(crate) seed: u64,
 }
 
 impl Settings {
-    /// All profiles of RFC 3095 and, if there is one, a profile for CoAP: defaults, checksums carried.
+    /// All profiles of RFC 3095 and, if given, a profile for CoAP: defaults, checksums carried.
     pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, Error> {
         let v1 = ProfileSet::v1();
         Ok(Self {
@@ -43,12 +43,12 @@ impl Settings {
         })
     }
 
-    /// O-mode without a refresh that nobody has asked for.
+    /// O-mode without periodic refreshes.
     pub(crate) fn optimistic(self) -> Self {
         Self { mode: Mode::Optimistic, refresh: Some(Refresh::Off), ..self }
     }
 
-    /// Over a carrier that vouches for its frames, so that UDP checksums are left out.
+    /// Over a carrier with a link layer CRC, so that UDP checksums are left out.
     pub(crate) fn elided(self) -> Self {
         Self { integrity: Integrity::Crc32, ..self }
     }
@@ -57,7 +57,7 @@ impl Settings {
         Self { format, ..self }
     }
 
-    /// One end.
+    /// One end of the channel.
     pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, Error> {
         let channel =
             Channel::new(CidSpace::Small, MAX_CID, self.profiles)?.with_integrity_below(self.integrity);
@@ -76,14 +76,14 @@ impl Settings {
     }
 }
 
-/// Which end a packet comes from.
+/// End that sends a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Client,
     Server,
 }
 
-/// Two ends.
+/// Two ends of a link.
 #[derive(Debug)]
 pub(crate) struct Pair {
     client: Endpoint<'static>,
@@ -92,11 +92,11 @@ pub(crate) struct Pair {
     back: Vec<u8>,
 }
 
-/// What became of one packet.
+/// Outcome of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trip {
     pub(crate) compressed: Compressed,
-    /// It came back octet by octet.
+    /// The packet was restored exactly.
     pub(crate) is_exact: bool,
     /// Octets of feedback that it caused.
     pub(crate) feedback: usize,
@@ -117,7 +117,7 @@ impl Pair {
         self.send(now, from, packet, Fate::Arrives)
     }
 
-    /// Compresses a packet that never arrives.
+    /// Compresses a packet that is lost.
     pub(crate) fn lose(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
         self.send(now, from, packet, Fate::IsLost)
     }
@@ -132,7 +132,7 @@ impl Pair {
             End::Client => (&mut self.client, &mut self.server),
             End::Server => (&mut self.server, &mut self.client),
         };
-        // Feedback never waits here, so nothing stands in front of the packet.
+        // Feedback never waits here, so none precedes the packet.
         let compressed = near.send(now, packet, &mut self.sent)?;
         let len = compressed.len;
         if fate == Fate::IsLost {
@@ -143,7 +143,7 @@ impl Pair {
         let mut feedback = 0;
         while let Some(len) = far.poll_feedback(&mut self.back) {
             feedback += len;
-            // There is no packet behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = near.receive(now, &self.back[..len], &mut self.sent);
         }
         Ok(Trip { compressed, is_exact, feedback })

@@ -1,4 +1,4 @@
-//! What a paper is: words that do not change, and a measurement that a plan decides.
+//! Paper: fixed prose, and a measurement that depends on a plan.
 
 use std::path::PathBuf;
 
@@ -9,38 +9,39 @@ use crate::PAPERS;
 use crate::form::{Figures, Form, Published, Run};
 use crate::row::Row;
 
-/// Told now and then how far a run is: steps done, steps in all.
+/// Callback for the progress of a run: completed steps, total steps.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// A published evaluation that can be run again.
+/// Published evaluation that can be repeated.
 #[derive(Debug)]
 pub struct Paper {
     pub(crate) name: &'static str,
-    /// `paper.md`.
+    /// Content of `paper.md`.
     pub(crate) words: &'static str,
-    /// `plan.toml`.
+    /// Content of `plan.toml`.
     pub(crate) plan: &'static str,
-    /// `published.csv`, empty if there is none.
+    /// Content of `published.csv`, empty if there is none.
     pub(crate) published: &'static str,
     pub(crate) is_real_time: bool,
     pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
 }
 
 impl Paper {
-    /// What it is, and what was claimed.
+    /// Subject and claims.
     pub fn about(&self) -> About {
         About::read(self.name, self.words)
     }
 
-    /// Whether there is nothing but what is measured in real time, so that a quick run measures that, too.
+    /// True if everything is measured in real time, so that a quick run includes that.
     pub fn is_real_time(&self) -> bool {
         self.is_real_time
     }
 
-    /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
-    /// nothing depends, and except times by the clock of this machine.
+    /// Performs the measurements. The results depend only on `plan`, without [`Plan::threads`], and on the clock of
+    /// this machine for measured times.
     ///
     /// # Errors
+    /// A file that the plan names is damaged, or a channel or packet of the evaluation is rejected.
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
     pub fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
         let (form, published) = self.read()?;
@@ -49,33 +50,34 @@ impl Paper {
         form.findings(figures, &published)
     }
 
-    /// Reads its plan and the figures of others.
+    /// Parses its plan and the published figures.
     pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
         Ok((Form::read(self.plan)?, Published::read(self.published)?))
     }
 }
 
-/// The words of an evaluation: its `paper.md`.
+/// Prose of an evaluation: its `paper.md`.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The name on the command line: lower case, digits and hyphens.
+    /// Name on the command line: lower case, digits and hyphens.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// Subject, in one line.
     pub title: &'static str,
-    /// Who published what, and where.
+    /// Authors, title and place of the publication.
     pub source: &'static str,
-    /// Their claims, a paragraph each.
+    /// Claims, one paragraph each.
     pub claim: Vec<&'static str>,
-    /// How it is measured here.
+    /// Method of measurement.
     pub method: Vec<&'static str>,
-    /// Where the figures of others come from.
+    /// Source of the published figures.
     pub theirs: Vec<&'static str>,
-    /// Why ours are others.
+    /// Reasons for differences.
     pub why_different: Vec<&'static str>,
 }
 
 impl About {
-    /// Reads a text with the title in its first line, then the source, and a heading for each of the other parts. A paragraph is a line.
+    /// Parses a text with the title in its first line, then the source, and a heading for each of the other parts. A
+    /// paragraph is a line.
     pub(crate) fn read(name: &'static str, text: &'static str) -> Self {
         let mut about = Self { name, ..Self::default() };
         let mut heading = "";
@@ -98,24 +100,24 @@ impl About {
     }
 }
 
-/// How an evaluation is run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Fewer packets and seeds: seconds instead of minutes.
     pub quick: bool,
-    /// All there is, where a run that is not quick still leaves something out: minutes more. Of no effect with `quick`.
+    /// Run every cell, including those that the default run skips: minutes more. No effect with `quick`.
     pub full: bool,
-    /// Everything that looks random follows from it.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Threads that share the work, at least 1. They change no figure.
+    /// Number of threads, at least 1. It does not affect the figures.
     pub threads: usize,
-    /// Where captures are that may not be copied into this repository. Without it their rows are left out.
+    /// Folder of captures that may not be copied into this repository. Without it their rows are left out.
     pub shared: Option<PathBuf>,
-    /// Also measure in real time what can be: between network namespaces, as root, with the programs that it takes.
-    /// Such figures are of this machine. Without it, or where that cannot be, their rows are left out.
+    /// Also measure in real time: between network namespaces, as root, with external programs. Such figures depend on
+    /// this machine. Without it, or where that is not possible, their rows are left out.
     pub real_time: bool,
-    /// The command `thinair`, for tunnels and links that run in processes of their own. Without it rows that need them are
-    /// left out.
+    /// Path of the command `thinair`, for tunnels and links that run in their own processes. Without it the rows that
+    /// need them are left out.
     pub program: Option<PathBuf>,
 }
 
@@ -126,77 +128,77 @@ impl Default for Plan {
     }
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Every figure. Ids are unique.
+    /// All figures, with unique ids.
     pub rows: Vec<Row>,
-    /// The rows as they are best read: tables first, then plots.
+    /// The rows as tables and plots, tables first.
     pub ours: Vec<Section>,
-    /// What was not measured, and why.
+    /// Measurements that were left out, and the reasons.
     pub left_out: Vec<String>,
 }
 
 impl Findings {
-    /// The rows whose bar is not met.
+    /// Rows whose bar is not met.
     pub fn missed(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !row.met())
     }
 }
 
-/// Why there are no findings.
+/// Reason that a run has no results.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A capture cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A capture cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// Where and what is wrong.
+        /// Error, and its position.
         source: thinair_capture::Error,
     },
     /// The parameters of a channel contradict each other.
     #[error("a channel of the evaluation cannot be")]
     Channel(#[from] ChannelError),
-    /// A compressor refused a packet.
+    /// A compressor rejected a packet.
     #[error("a packet of the evaluation is refused")]
     Compress(#[from] CompressError),
-    /// The plan of an evaluation contradicts itself.
+    /// The plan of an evaluation is inconsistent.
     #[error("the plan of the evaluation: {0}")]
     Form(String),
-    /// A run in virtual time cannot be.
+    /// A run in virtual time has invalid parameters.
     #[error("a run of the evaluation cannot be")]
     Broadcast(#[from] thinair_simulation::broadcast::Error),
-    /// A tunnel cannot be as the evaluation has it.
+    /// A tunnel has an invalid configuration.
     #[error("a tunnel of the evaluation cannot be: {0}")]
     Tunnel(String),
-    /// The headers of a stack are not what they have to be.
+    /// The headers of a stack have no cycle.
     #[error("headers of the evaluation do not repeat")]
     HeaderCycle(#[from] thinair_simulation::HeaderCycleError),
-    /// The system refused something that a run in real time needs.
+    /// The system rejected an operation of a run in real time.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// A file or a program of a run in real time failed.
     #[error("a run in real time")]
     Io(#[from] std::io::Error),
-    /// A program of a run in real time did not do what it must.
+    /// A program of a run in real time failed.
     #[error("a run in real time: {0}")]
     RealTime(String),
-    /// A signal asked to end.
+    /// A signal interrupted the run.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The paper of that name.
+/// Paper of that name.
 pub fn by_name(name: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.name == name)
 }

@@ -1,7 +1,7 @@
-//! CoAP traffic of the kinds that header compression is measured on, as whole IP packets. RFC 7252.
+//! CoAP traffic for measurements of header compression, as whole IP packets. RFC 7252.
 //!
-//! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure can hang on
-//! one of them. Lengths follow from the kind alone.
+//! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure depends on
+//! particular values. Lengths follow from the kind alone.
 
 use crate::paper::Error;
 use thinair_link::Random;
@@ -21,10 +21,10 @@ const CONTENT: u8 = 0x45;
 
 /// Uri-Path: time.
 const TIME: &[u8] = b"\xB4time";
-/// Content-Format 0, Max-Age 1, as the server of the paper answers.
+/// Content-Format 0, Max-Age 1, as in the responses of the paper's server.
 const PLAIN_FOR_A_SECOND: &[u8] = b"\xC0\x21\x01";
 
-/// A kind of traffic in one direction. The letters are those of the size table.
+/// Kind of traffic in one direction. The letters are those of the size table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// CON GET, Uri-Path `time`, Message IDs count.
@@ -72,7 +72,7 @@ impl Kind {
         Self::HRsp,
     ];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::A => "a",
@@ -91,13 +91,13 @@ impl Kind {
         }
     }
 
-    /// The one of that name.
+    /// Kind of that name.
     pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
         let named = Self::ALL.into_iter().find(|kind| kind.name() == name);
         named.ok_or_else(|| Error::Form(format!("there is no flow {name}")))
     }
 
-    /// Octets of payload.
+    /// Size of the payload, in octets.
     pub(crate) const fn payload(self) -> usize {
         match self {
             Self::A | Self::C2 | Self::C4 | Self::CCount | Self::EReq | Self::G | Self::H => 0,
@@ -109,13 +109,13 @@ impl Kind {
         }
     }
 
-    /// Whether the server sends it.
+    /// True if the server sends it.
     pub(crate) const fn is_from_server(self) -> bool {
         matches!(self, Self::B | Self::D | Self::ERsp | Self::FRsp | Self::HRsp)
     }
 }
 
-/// Of the Internet Protocol.
+/// Version of the Internet Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     V4,
@@ -125,7 +125,7 @@ pub(crate) enum Version {
 impl Version {
     pub(crate) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::V4 => "v4",
@@ -133,21 +133,21 @@ impl Version {
         }
     }
 
-    /// The one of that name.
+    /// Version of that name.
     pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
         let named = Self::ALL.into_iter().find(|version| version.name() == name);
         named.ok_or_else(|| Error::Form(format!("there is no version {name}")))
     }
 }
 
-/// A packet, and how much of it is headers: everything in front of the payload.
+/// Packet, and the size of its headers: everything before the payload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) octets: Vec<u8>,
     pub(crate) headers: usize,
 }
 
-/// The two hosts of a conversation.
+/// Both hosts of a conversation.
 #[derive(Clone, Copy, Debug)]
 struct Hosts {
     version: Version,
@@ -172,7 +172,7 @@ impl Hosts {
     }
 }
 
-/// A flow of one kind.
+/// Flow of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     kind: Kind,
@@ -181,14 +181,14 @@ pub(crate) struct Flow {
     message_id: u16,
     token: u32,
     ip_id: u16,
-    /// Observe, NUM, Partial IV or whatever else counts. Two octets as a uint (RFC 7252, section 3.2) for the
-    /// first thousands of packets.
+    /// Observe, NUM, Partial IV or another counter. It has two octets as a uint (RFC 7252, section 3.2) for the first
+    /// thousands of packets.
     counter: u32,
     tag: u32,
 }
 
 impl Flow {
-    /// A flow before its first packet.
+    /// Creates a flow, before its first packet.
     pub(crate) fn new(kind: Kind, version: Version, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let hosts = Hosts::new(version, &mut random);
@@ -202,7 +202,7 @@ impl Flow {
         Self::between(Kind::D, hosts, random)
     }
 
-    /// A conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
+    /// Conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
     pub(crate) fn exchange(version: Version, seed: u64) -> (Self, Self) {
         let mut random = Random::new(seed);
         let hosts = Hosts::new(version, &mut random);
@@ -224,7 +224,7 @@ impl Flow {
         }
     }
 
-    /// The next packet.
+    /// Writes the next packet.
     pub(crate) fn next(&mut self, packet: &mut Packet) {
         self.message_id = match self.kind {
             Kind::H => self.random.next_u64() as u16,
@@ -237,14 +237,14 @@ impl Flow {
         self.write(packet);
     }
 
-    /// The next request of an [`exchange`](Self::exchange).
+    /// Writes the next request of an [`exchange`](Self::exchange).
     pub(crate) fn ask(&mut self, packet: &mut Packet) {
         self.message_id = self.random.next_u64() as u16;
         self.token = self.random.next_u64() as u32;
         self.write(packet);
     }
 
-    /// The response to the last `request`.
+    /// Writes the response to the last `request`.
     pub(crate) fn answer(&mut self, request: &Self, packet: &mut Packet) {
         (self.message_id, self.token) = (request.message_id, request.token);
         self.write(packet);
@@ -272,7 +272,7 @@ impl Flow {
         self.udp_ip(out, transport);
     }
 
-    /// The CoAP header and options.
+    /// CoAP header and options.
     fn coap(&self, out: &mut Vec<u8>) {
         let token = self.token.to_be_bytes();
         let counter = self.counter.to_be_bytes();
@@ -356,12 +356,12 @@ impl Flow {
 
     /// NUM, M and SZX for blocks of 64 octets. RFC 7959, section 2.2.
     fn block(&self, more: bool) -> [u8; 2] {
-        // NUM begins again in time to stay in its 12 bits, and takes two octets always.
+        // NUM wraps in time to stay within 12 bits, and always takes two octets.
         let num = 0x0010 + self.counter as u16 % 0x0FF0;
         (num << 4 | u16::from(more) << 3 | 2).to_be_bytes()
     }
 
-    /// Fills in what stands in front of the CoAP message.
+    /// Writes the headers before the CoAP message.
     fn udp_ip(&self, out: &mut [u8], transport: usize) {
         let hosts = &self.hosts;
         let (from_server, len) = (self.kind.is_from_server(), out.len());
@@ -397,7 +397,7 @@ impl Flow {
         udp[2..4].copy_from_slice(&destination_port.to_be_bytes());
         udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
         let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
-        // Zero would say that there is none. RFC 768.
+        // Zero would mean no checksum. RFC 768.
         let checksum = match sum.checksum() {
             0 => 0xFFFF,
             checksum => checksum,
@@ -406,7 +406,7 @@ impl Flow {
     }
 }
 
-/// The first packets of a flow, in their own direction.
+/// First packets of a flow, in its direction.
 pub(crate) fn packets(kind: Kind, version: Version, seed: u64, count: usize) -> Vec<Packet> {
     let (mut request, mut flow) = match kind {
         Kind::HRsp => Flow::exchange(version, seed),
@@ -429,11 +429,11 @@ pub(crate) fn packets(kind: Kind, version: Version, seed: u64, count: usize) -> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use thinair_wire::header::chain::HeaderChain;
-    use thinair_wire::header::coap::{Coap, End};
+    use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 
     use super::*;
 
-    /// The uncompressed sizes of the table.
+    /// Uncompressed sizes of the table.
     #[test]
     fn packets_are_as_long_as_the_table_says() {
         let lengths = [37, 51, 39, 41, 39, 62, 40, 109, 53, 61, 44, 37, 55];
@@ -459,8 +459,8 @@ mod tests {
                     assert_eq!(chain.oddity(), None, "{kind:?} {version:?}");
                     let coap = Coap::read(&packet.octets[chain.ip_end() + UDP..]).unwrap();
                     let end = match &packet.octets[packet.headers..] {
-                        [] => End::NoPayload,
-                        payload => End::Payload(payload),
+                        [] => CoapOptionsEnd::NoPayload,
+                        payload => CoapOptionsEnd::Payload(payload),
                     };
                     assert_eq!(coap.options().into_end(), end, "{kind:?}");
                 }

@@ -1,4 +1,4 @@
-//! `transports`: which service fetches a small object over a constrained link in the fewest octets and the shortest time.
+//! `transports`: comparison of services that fetch a small object over a constrained link, by octets and time.
 
 mod cell;
 mod header_blocks;
@@ -29,13 +29,13 @@ use crate::row::Bar;
 pub(crate) const PAPER: Paper =
     Paper { is_real_time: true, ..declared!("transports", "transports", measure) };
 
-/// What a client process took of the link.
+/// Load that a client process put on the link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     exchange: Exchange,
-    /// The most nanoseconds that a packet of it was late.
+    /// Maximum lateness of a packet, in nanoseconds.
     late_ns: u64,
-    /// Octets of IP packets, and of what the link was given for them.
+    /// Octets of IP packets, and of their form on the link.
     ip_octets: u64,
     link_octets: u64,
     /// Frames on the link, and their octets.
@@ -43,17 +43,17 @@ struct Sample {
     frame_octets: u64,
 }
 
-/// What was measured of a cell.
+/// Measurements of a cell.
 #[derive(Clone, Debug)]
 struct Served {
     cell: Cell,
-    /// Those that count.
+    /// Samples that count.
     samples: Vec<Sample>,
-    /// Those that were late, and are not counted.
+    /// Number of late samples, which are not counted.
     repeated: usize,
 }
 
-/// A figure of several runs.
+/// Figure of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Range {
     median: f64,
@@ -73,7 +73,7 @@ impl Range {
         Some(Self { median, min, max })
     }
 
-    /// The median, and the range where there is one that matters.
+    /// Median, and the range where it is significant.
     fn text(self, decimals: usize) -> String {
         let Self { median, min, max } = self;
         let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
@@ -86,7 +86,7 @@ impl Range {
 }
 
 impl Served {
-    /// The time that counts, in milliseconds, of a run that finished.
+    /// Time that counts, in milliseconds, of a run that finished.
     fn time_of(&self, exchange: &Exchange) -> Option<f64> {
         let nanos = if self.cell.service.is_download() { exchange.download_ns } else { exchange.answered_ns };
         nanos.map(|nanos| nanos as f64 / 1e6)
@@ -100,12 +100,12 @@ impl Served {
         self.samples.len() - self.finished().count()
     }
 
-    /// Of the runs that finished; `None` if none did.
+    /// Range over the runs that finished; `None` if none did.
     fn range(&self, of: impl Fn(&Exchange) -> Option<f64>) -> Option<Range> {
         Range::of(self.finished().filter_map(of).collect())
     }
 
-    /// Of the runs that finished, what the link alone knows.
+    /// Range of a figure of the link over the runs that finished.
     fn of_link(&self, of: fn(&Sample) -> u64) -> Option<Range> {
         let finished = self.samples.iter().filter(|sample| self.time_of(&sample.exchange).is_some());
         Range::of(finished.map(|sample| of(sample) as f64).collect())
@@ -116,7 +116,7 @@ impl Served {
     }
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Clone, Debug, Default)]
 struct Measured {
     served: Vec<Served>,
@@ -124,7 +124,7 @@ struct Measured {
     compressed: Vec<rohc::Compressed>,
     /// Several objects on one connection.
     kept: Vec<kept::KeptReal>,
-    /// The share of the machine's time that its host gave to others.
+    /// Steal time: share of the machine's time that its host gave to others.
     stolen: f64,
     left_out: Vec<String>,
 }
@@ -136,7 +136,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         (false, false) => USUAL,
         (false, true) => FULL,
     };
-    // First what needs to hear of signals, and so must begin before any other thread.
+    // Measurements that handle signals come first, as they must begin before any other thread.
     match in_real_time(plan, scale, run.progress)? {
         Ok(measured) => {
             figures.left_out.clone_from(&measured.left_out);
@@ -153,7 +153,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
 }
 
 impl Measured {
-    /// Takes all figures.
+    /// Puts all figures.
     fn put(&self, run: &Run<'_>, scale: Scale, figures: &mut Figures) -> Result<(), Error> {
         self.served.iter().for_each(|served| served.put(figures));
         for cell in http3::impossible() {
@@ -164,7 +164,7 @@ impl Measured {
         }
         self.compressed.iter().for_each(|compressed| compressed.put(figures));
         self.kept.iter().for_each(|kept| kept.put(figures));
-        // The conclusions of the paper, in percent: a figure of one cell, of that of another one.
+        // Conclusions of the paper, in percent: a figure of one cell relative to that of another.
         for vars in run.form.all(&["share"])? {
             let [of, over] = [vars.text("share.of")?, vars.text("share.over")?];
             let share = |of: Option<f64>, over: Option<f64>| Some(of? / over? * 100.0);
@@ -249,7 +249,7 @@ impl Served {
     }
 }
 
-/// All sites; the inner error says what is missing.
+/// Measures all sites; the inner error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! `ule-throughput`: what header compression is worth on a satellite link of MPEG-2 TS packets, by the equations of the
-//! paper, by exact counting, in virtual time and, where that can be, in real time.
+//! `ule-throughput`: value of header compression on a satellite link of MPEG-2 TS packets, by the equations of the
+//! paper, by exact counting, in virtual time and, where possible, in real time.
 
 mod model;
 mod put;
@@ -24,17 +24,17 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     measure_jobs(run, if run.plan.quick { QUICK } else { FULL }, simulate::jobs(), figures)
 }
 
-/// All that is known, before it is put into rows.
+/// All results, before they become rows.
 #[derive(Debug)]
 struct Results {
-    /// Headers of the paper's stack by the paper's schedule.
+    /// Headers of the paper's stack with the paper's schedule.
     headers: HeaderSizes,
-    /// Headers of the others.
+    /// Headers of the other stacks.
     others: Vec<(Stack, HeaderSizes)>,
-    /// Headers of the paper's stack that has settled.
+    /// Headers of the paper's stack in steady state.
     settled: HeaderSizes,
     runs: Vec<(Job, Found)>,
-    /// How long the sweep has run.
+    /// Duration of the sweep's runs.
     scale: Scale,
     real: Vec<Measured>,
 }

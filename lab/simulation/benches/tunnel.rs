@@ -1,9 +1,9 @@
-//! Packets a second and round trips through the tunnel, beside those of a plain forwarder in the same run.
+//! Packets per second and round trips through the tunnel, beside those of a plain forwarder in the same run.
 //!
-//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row makes two hosts of its own (network
-//! namespaces), with a TUN device each, and measures what joins them: 1,000 echo requests, one after the other, then
+//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row creates its own two hosts (network
+//! namespaces), with a TUN device each, and measures the connection between them: 1,000 consecutive echo requests, then
 //! UDP datagrams of 64 octets as fast as a thread can send them, for three seconds. Generator and both ends share the
-//! machine, so that only the proportions of rows mean something.
+//! machine, so that only ratios of rows are meaningful.
 
 #![allow(missing_docs)]
 
@@ -25,7 +25,7 @@ mod linux {
 
     const LOAD: Load = Load { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
 
-    /// A row: what it is called, and what measures it. Each makes its own hosts, and they go with it.
+    /// Row: its name, and its measurement, which creates and removes its own hosts.
     type Row = (&'static str, fn() -> Result<Outcome, LoadError>);
 
     const ROWS: &[Row] = &[
@@ -36,7 +36,7 @@ mod linux {
         ("compressed, sealed: the default", || tunnel(true, true)),
     ];
 
-    /// What makes this program an end of a tunnel.
+    /// First argument that makes this program an end of a tunnel.
     const END: &str = "end-of-a-tunnel";
 
     fn plain_forwarder() -> Result<Outcome, LoadError> {
@@ -47,7 +47,7 @@ mod linux {
         })
     }
 
-    /// Two ends of a tunnel, each a process: this program, started anew.
+    /// Two ends of a tunnel, each in a process of this program.
     fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<Outcome, LoadError> {
         let hosts = Hosts::create()?;
         let folder = std::env::temp_dir().join(format!("thinair-throughput-{}", std::process::id()));
@@ -74,7 +74,7 @@ mod linux {
         outcome
     }
 
-    /// What both ends have done, when it is time.
+    /// Waits for the stop signal, and returns the counters of both ends.
     fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<End>, String> {
         let mut events = EventLoop::new(Duration::ZERO).map_err(|why| why.to_string())?;
         events.add(stop, 0).map_err(|why| why.to_string())?;
@@ -96,7 +96,7 @@ mod linux {
         folder.join(format!("{end}.sock"))
     }
 
-    /// This program as an end.
+    /// Runs this program as an end.
     fn end(arguments: &[String]) -> Result<(), String> {
         let [end, namespace, is_compressed, is_sealed, folder] = arguments else {
             return Err("five arguments".to_owned());

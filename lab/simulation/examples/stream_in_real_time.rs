@@ -1,5 +1,5 @@
-//! A transport stream of 3.507 Mbit/s that kernels fill and empty: payload that iperf3 receives, plain and compressed, and
-//! what exact packing would let through. Needs root, TUN and iperf3.
+//! A transport stream of 3.507 Mbit/s between two kernels: payload that iperf3 receives, plain and compressed, and the
+//! theoretical maximum with exact packing. Needs root, TUN and iperf3.
 //!
 //! `cargo run --release -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
 

@@ -1,10 +1,9 @@
-//! What experiments are made of: time that only they move on, events in their order, and random numbers that do not
-//! depend on who asks first.
+//! Parts of experiments: virtual time, ordered events, and random numbers that do not depend on the order of draws.
 //!
-//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
-//! ([`Stack`], [`Flow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
-//! virtual and in real time. It refuses to know which paper is run again, and how figures look. In virtual time, a seed
-//! and a plan determine every octet of what comes out.
+//! This crate has virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
+//! ([`Stack`], [`Flow`]), transport streams with senders and receivers ([`broadcast`]), and the [`emulator`] of a link,
+//! in virtual and in real time. It has nothing of a particular paper, and no presentation of figures. In virtual time,
+//! a seed and a plan determine every octet of the output.
 //!
 //! ```
 //! use core::time::Duration;

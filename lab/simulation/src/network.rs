@@ -1,9 +1,9 @@
 //! Hosts at both sides of a link: real protocol code, whole IP packets, and one queue of events in virtual time; or, on
 //! Linux, the kernels of two network namespaces around the link in real time ([`RealTimeLink`]).
 //!
-//! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`]:
-//! a link, with ROHC at both its ends if that is asked for. All hosts of a side share the link. A [`Host`] knows what it
-//! does with packets: [`CoapClient`], [`CoapServer`], [`Download`].
+//! A [`Network`] has the addresses of the hosts and the queue of events. Between the sides is an [`Engine`]: a link,
+//! with ROHC at both its ends if requested. All hosts of a side share the link. A [`Host`] handles packets:
+//! [`CoapClient`], [`CoapServer`], [`Download`].
 
 mod coap_client;
 mod coap_server;
@@ -36,27 +36,27 @@ pub use ip::{Address, Socket};
 pub use real_time::{Punctuality, RealTimeError, RealTimeLink};
 pub use scenario::{ClientOutcome, Outcome, Scenario};
 
-/// A host: packets and time in, packets out.
+/// Host: packets and time in, packets out.
 pub trait Host {
-    /// A packet for this host has arrived, whole or damaged.
+    /// Handles a packet for this host, whole or damaged.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]);
 
-    /// Puts the next IP packet in the place of what `packet` holds. False if there is none.
+    /// Replaces the contents of `packet` by the next IP packet. Returns false if there is none.
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    /// Latest time at which [`handle_timeout`](Self::handle_timeout) must be called.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Does what is due.
+    /// Handles expired timers.
     fn handle_timeout(&mut self, now: Instant);
 }
 
-/// Hosts, and the link between them. `H` is one of them: most often an enum.
+/// Hosts, and the link between them. `H` is the type of a host, usually an enum.
 pub struct Network<H> {
     engine: Engine,
     hosts: Hosts<H>,
     queue: EventQueue<What>,
-    /// When the link was to be polled next.
+    /// Time of the next scheduled poll of the link.
     link_at: Option<Instant>,
     events: u64,
     packet: Vec<u8>,
@@ -69,7 +69,7 @@ enum What {
 }
 
 impl<H: Host> Network<H> {
-    /// A link without hosts.
+    /// Creates a link without hosts.
     pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
         Self {
             engine: Engine::new(model, seed, channel),
@@ -81,44 +81,44 @@ impl<H: Host> Network<H> {
         }
     }
 
-    /// One more host, which is called first when it wants to be.
+    /// Adds a host, which is first called at its own timeout.
     pub fn add(&mut self, address: Address, host: H) {
         let number = self.hosts.add(address, host);
         self.serve(number);
     }
 
-    /// The hosts, to be changed between two runs; call [`Self::wake`] then.
+    /// Mutable hosts, between two runs; call [`Self::wake`] afterwards.
     pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut H> {
         self.hosts.iter_mut()
     }
 
-    /// Asks every host again what it wants.
+    /// Schedules every host again.
     pub fn wake(&mut self) {
         (0..self.hosts.len()).for_each(|number| self.serve(number));
     }
 
-    /// The hosts, in the order in which they were added.
+    /// Hosts, in the order in which they were added.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
         self.hosts.iter()
     }
 
-    /// What the link has carried from that side.
+    /// Totals that the link has carried from that side.
     pub fn totals(&self, from: Side) -> Totals {
         self.engine.totals(from)
     }
 
-    /// Events that were taken from the queue.
+    /// Number of events taken from the queue.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// The time of the latest event.
+    /// Time of the latest event.
     pub const fn now(&self) -> Instant {
         self.queue.now()
     }
 
-    /// Lets happen what happens before `end`, or until nothing is left to happen, or until `done` says so, which is asked
-    /// of the host, and its number, after every packet that arrives and every timer.
+    /// Processes events before `end`, until none is left, or until `done` returns true. It is called with a host and
+    /// its number after every packet that arrives and every timer.
     pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(usize, &H) -> bool) {
         while let Some((now, what)) = self.queue.next_before(end) {
             self.events += 1;
@@ -149,7 +149,7 @@ impl<H: Host> Network<H> {
         }
     }
 
-    /// Brings what has arrived to its hosts. True if that is enough.
+    /// Passes arrived packets to their hosts. Returns true if `done` did.
     fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
         while let Some(passage) = self.engine.poll(now) {
             let Some(number) = self.hosts.destination(passage.from, &passage.delivered) else { continue };
@@ -165,7 +165,7 @@ impl<H: Host> Network<H> {
         false
     }
 
-    /// Takes what a host has to send, and its next timer.
+    /// Sends a host's packets, and schedules its next timer.
     fn serve(&mut self, number: usize) {
         let now = self.queue.now();
         let Some(placed) = self.hosts.get_mut(number) else { return };
@@ -173,7 +173,7 @@ impl<H: Host> Network<H> {
             self.engine.handle_packet(now, placed.address.side(), &self.packet);
         }
         let at = placed.host.poll_timeout();
-        // A timer that moves away is left where it is, and looked at again when it has come.
+        // A timer that moves to a later time stays scheduled, and is checked again when it expires.
         if let Some(at) = at.filter(|at| placed.at.is_none_or(|before| *at < before)) {
             placed.at = Some(at.max(now));
             self.queue.schedule(at, What::Host(number as u32));

@@ -1,4 +1,4 @@
-//! Our TCP against that of smoltcp, in virtual time: every octet arrives, whoever opens, and resets are heard.
+//! Our TCP against that of smoltcp, in virtual time: every octet arrives, whichever side opens, and resets are handled.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,28 +20,28 @@ const OURS: [u8; 4] = [10, 0, 0, 1];
 const THEIRS: [u8; 4] = [10, 0, 0, 2];
 const PORTS: [u16; 2] = [5_683, 40_000];
 
-/// What differs from run to run. All follows from the seed.
+/// Parameters of a run, derived from its seed.
 struct Scene {
     seed: u64,
     config: Config,
     we_open: bool,
-    /// Their buffers, octets.
+    /// Buffers of smoltcp, in octets.
     buffers: [usize; 2],
     cubic: bool,
-    /// They say timestamps.
+    /// smoltcp uses timestamps.
     timestamps: bool,
-    /// Octets of ours, and of theirs.
+    /// Octets of ours, and of smoltcp's.
     sizes: [usize; 2],
-    /// Losses, and packets that come late, in 100.
+    /// Losses, and late packets, in percent.
     loss: u64,
     late: u64,
     delay: Duration,
-    /// How often applications look at what there is to read; not at all if they are quick.
+    /// Interval at which applications read; `None`: at once.
     idle: Option<Duration>,
 }
 
 impl Scene {
-    /// A link without losses, small things both ways.
+    /// A link without losses, and small data in both directions.
     fn calm(seed: u64, we_open: bool) -> Self {
         Self {
             seed,
@@ -101,7 +101,7 @@ fn address(octets: [u8; 4]) -> IpAddress {
     IpAddress::Ipv4(octets.into())
 }
 
-/// Packets between the wire and their interface.
+/// Packets between the wire and smoltcp's interface.
 struct Queues {
     received: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
@@ -148,10 +148,10 @@ impl phy::TxToken for Sent<'_> {
 
 #[derive(Clone, Debug)]
 enum What {
-    /// A packet arrives: at us (0) or at them.
+    /// Arrival of a packet, at us (0) or at smoltcp.
     Packet(usize, Vec<u8>),
     Timer(usize),
-    /// Applications look.
+    /// Applications read.
     Look,
 }
 
@@ -165,12 +165,12 @@ struct World {
     device: Queues,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    /// Octets of ours, and of theirs, that are written, and that have been read at the other side.
+    /// Octets of ours, and of smoltcp's, that were written, and that the other side has read.
     written: [usize; 2],
     content: [Vec<u8>; 2],
     read: [Vec<u8>; 2],
     packets: [u64; 2],
-    /// When our timer and theirs are to be looked at next.
+    /// Times of our next timer and of smoltcp's.
     at: [Option<Instant>; 2],
 }
 
@@ -226,7 +226,7 @@ impl World {
         self.sockets.get_mut(self.handle)
     }
 
-    /// Until `end`, or until nothing is left.
+    /// Runs until `end`, or until no event is left.
     fn run(&mut self, end: Duration) {
         while let Some((now, what)) = self.queue.next_before(Instant::ZERO + end) {
             match what {
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Both applications write what there is room for, read what is there, and close behind the last octet.
+    /// Both applications write as much as there is room for, read everything, and close after the last octet.
     fn apply(&mut self, now: Instant) {
         self.written[0] += self.ours.write(now, &self.content[0][self.written[0]..]);
         if self.written[0] == self.content[0].len() {
@@ -297,7 +297,7 @@ impl World {
             self.send(now, 1, packet);
         }
         let ours = self.ours.poll_timeout();
-        // They count microseconds.
+        // smoltcp counts microseconds.
         let theirs = self.interface.poll_at(theirs, &self.sockets).map(|at| {
             Instant::from_nanos(1_000 * at.total_micros() as u64).max(now + Duration::from_micros(1))
         });
@@ -320,8 +320,8 @@ impl World {
         }
     }
 
-    /// Whether they wait for nothing, though octets or a FIN of theirs are not acknowledged: smoltcp 0.14 sets no timer for what
-    /// it sends as a window opens that was shut. If that is lost, both wait for ever.
+    /// True if smoltcp waits for nothing, although octets or a FIN of it are unacknowledged: smoltcp 0.14 sets no timer
+    /// for segments that it sends when a closed window opens. If such a segment is lost, both sides wait forever.
     fn is_stalled(&mut self) -> bool {
         let now = TheirInstant::from_micros((self.queue.now().as_nanos() / 1_000) as i64);
         let waits = self.interface.poll_at(now, &self.sockets).is_some();
@@ -334,7 +334,7 @@ impl World {
         !waits && owes && self.ours.status().in_flight == 0
     }
 
-    /// Whether all octets have arrived and both ends have closed, and what is missing.
+    /// Checks that all octets have arrived and both ends have closed.
     fn check(&mut self) {
         let state = self.theirs().state();
         let what = format!(
@@ -350,7 +350,8 @@ impl World {
         assert!(self.read[0] == self.content[1] && self.read[1] == self.content[0], "{what}");
         assert!(self.ours.is_closed(), "{what}");
         assert!(matches!(state, theirs::State::Closed | theirs::State::TimeWait), "{what}");
-        // Their TIME-WAIT is 10 s: whoever loses the last acknowledgment and waits for longer then meets nobody.
+        // smoltcp's TIME-WAIT is 10 s: a side that loses the last acknowledgment and waits longer then finds no
+        // connection.
         let ended = [Event::Finished, Event::Reset].iter().any(|event| self.events.contains(event));
         assert!(ended && self.events.contains(&Event::PeerClosed), "{what}, {:?}", self.events);
     }
@@ -360,7 +361,7 @@ fn pseudo(from: [u8; 4], to: [u8; 4]) -> Sum {
     Sum::ZERO.octets(&from).octets(&to).word(6)
 }
 
-/// A segment of ours as a packet.
+/// Packet of one of our segments.
 fn write(segment: &Segment) -> Vec<u8> {
     let octets = segment.write(PORTS[0], PORTS[1], pseudo(OURS, THEIRS));
     let header = Ipv4 {
@@ -380,7 +381,7 @@ fn write(segment: &Segment) -> Vec<u8> {
     packet
 }
 
-/// The segment of a packet of theirs, whose checksums are right.
+/// Segment of a packet of smoltcp, whose checksums are right.
 fn read(packet: &[u8]) -> Option<Segment> {
     let ip = Ipv4::read(packet).unwrap();
     assert!(Ipv4::checksum_is_right(&packet[..Ipv4::LEN]));
@@ -400,7 +401,7 @@ fn whoever_opens_octets_arrive_both_ways_and_both_ends_close() {
     }
 }
 
-/// Losses, packets that come late, small buffers, applications that do not read: an hour is enough for all of them.
+/// Losses, late packets, small buffers, applications that do not read: an hour is enough for all of them.
 #[test]
 fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
     let (mut again, mut refused, mut stalled) = (0, 0, 0);

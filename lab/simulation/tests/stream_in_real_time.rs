@@ -1,4 +1,4 @@
-//! A transport stream between two kernels, filled by iperf3; where it cannot be, that is said.
+//! A transport stream between two kernels, filled by iperf3; where that is not possible, the test prints the reason.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -32,7 +32,7 @@ fn payload_that_kernels_exchange_comes_near_to_exact_packing() {
     let share = outcome.throughput / exact.throughput(BITRATE);
     println!("{:.1} kbit/s of payload, {share:.3} of exact packing; {outcome:?}", outcome.throughput / 1e3);
     assert_eq!((outcome.not_delivered, outcome.lost_ts), (0, 0));
-    // More than the stream can carry does not come out; how much less depends on what else the machine does.
+    // The delivered share is at most the stream's capacity; the shortfall depends on the load of the machine.
     assert!((0.5..1.02).contains(&share), "{share}");
 }
 

@@ -1,8 +1,8 @@
-//! Prints what compressors and decompressors take in memory: `make sizes`.
+//! Prints the memory of compressors and decompressors: `make sizes`.
 //!
-//! Of this machine it tells the octets of a context and of a block for extension headers. Of the programs in
-//! `firmware/`, which it is given as `CONTEXTS PROFILES/ELF...`, it tells flash and RAM. Flash is what is kept without
-//! power: code, constants, and the first values of variables. RAM is the variables; the stack is not in it.
+//! For this machine it prints the size of a context and of a block for extension headers. For the programs in
+//! `firmware/`, which are its arguments as `CONTEXTS PROFILES/ELF...`, it prints flash and RAM. Flash is nonvolatile:
+//! code, constants, and the initial values of variables. RAM is the variables, without the stack.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Octets that a program takes.
+/// Memory of a program, in octets.
 #[derive(Debug, Default)]
 struct Sizes {
     flash: u64,
@@ -85,7 +85,7 @@ impl Sizes {
     }
 }
 
-/// The name that the source gives a static object, without path and decoration, in lower case.
+/// Name of a static object in the source, without path and decoration, in lower case.
 fn plain(symbol: &str) -> String {
     let capitals = |part: &&str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let found = symbol.split(|c: char| !c.is_ascii_uppercase() && c != '_').rfind(capitals);

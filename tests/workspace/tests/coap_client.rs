@@ -1,8 +1,7 @@
-//! `thinair coap get|put|post|delete|observe|discover` against servers of others, libcoap and aiocoap, over UDP and TCP.
+//! `thinair coap get|put|post|delete|observe|discover` against the servers of libcoap and aiocoap, over UDP and TCP.
 //!
-//! Each test has a namespace of its own with nothing but loopback, which needs root; where that may not be made, or a server
-//! is missing, the tests say so and are skipped. Limits of time are those of a busy machine, except for how soon an
-//! interruption is heard.
+//! Each test has its own network namespace with only loopback, which needs root; without it, or without a server, the
+//! tests are skipped with a message. Time limits allow for a busy machine, except for the reaction to an interruption.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -20,17 +19,18 @@ use serde_json::Value;
 use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace};
 
-/// No process here lives longer.
+/// Time limit of every process, in seconds.
 const LIMIT: &str = "60";
 
-/// A network of its own, with a server in it.
+/// Network namespace with a server.
 struct Bench {
     namespace: Namespace,
     folder: PathBuf,
     server: Option<Child>,
 }
 
-/// The command, or nothing and a word on why nothing can be tried. The environment may name one that is built already.
+/// Path of the command, or `None` and a message with the reason that nothing can be tested. The environment may name an
+/// existing build.
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<Option<String>> = OnceLock::new();
     let command = COMMAND.get_or_init(|| match Namespace::create_unnamed() {
@@ -56,14 +56,14 @@ impl Bench {
 
     fn spawn(&self, command: &[&str]) -> Child {
         let mut timeout = Command::new("timeout");
-        // Without --foreground a signal for the command would be sent to it twice.
+        // Without --foreground the command would receive a signal twice.
         timeout.args(["--foreground", "--signal", "KILL", LIMIT]).args(command).current_dir(&self.folder);
         timeout.env("PYTHONPATH", python()).env("PYTHONDONTWRITEBYTECODE", "1");
         timeout.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         self.namespace.spawn(&mut timeout).unwrap()
     }
 
-    /// libcoap's server, or nothing if there is none.
+    /// Server of libcoap; `None` if it is not installed.
     fn with_libcoap(name: &str) -> Option<Self> {
         if Command::new("coap-server-notls").arg("-h").output().is_err() {
             println!("skipped: there is no coap-server-notls (Debian: libcoap3-bin)");
@@ -75,7 +75,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// aiocoap's server, or nothing if there is none.
+    /// Server of aiocoap; `None` if it is not installed.
     fn with_aiocoap(name: &str) -> Option<Self> {
         if !python().join("installed").exists() {
             println!("skipped: aiocoap is not installed (`make test` does that, with pip)");
@@ -89,7 +89,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// Until the server answers.
+    /// Waits until the server answers.
     fn wait(&mut self, path: &str) {
         let until = Instant::now() + Duration::from_secs(40);
         while !self.run(&["get", &format!("coap://127.0.0.1{path}"), "--timeout", "5s"]).status.success() {
@@ -107,7 +107,7 @@ impl Bench {
         self.start(arguments).wait_with_output().unwrap()
     }
 
-    /// What a request that succeeds prints.
+    /// Output of a request that succeeds.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> Vec<u8> {
         let output = self.run(arguments);
@@ -115,7 +115,7 @@ impl Bench {
         output.stdout
     }
 
-    /// What a request tells as JSON.
+    /// JSON output of a request.
     #[track_caller]
     fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_slice(&self.done(&[arguments, &["--json"]].concat())).unwrap()
@@ -125,7 +125,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         if let Some(mut server) = self.server.take() {
-            // `timeout` hands it on.
+            // `timeout` passes the signal on.
             ask(&mut server, Ask::Terminate);
             let _ = server.wait();
         }
@@ -133,7 +133,7 @@ impl Drop for Bench {
     }
 }
 
-/// Where `make test` has put aiocoap.
+/// Folder in which `make test` has installed aiocoap.
 fn python() -> PathBuf {
     Path::new(&text(&metadata(), "target_directory")).join("coap-peers/python")
 }
@@ -142,7 +142,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Octets that do not repeat soon.
+/// Octets with a long period.
 fn octets(count: u32) -> Vec<u8> {
     (0..count).map(|index| (index.wrapping_mul(index).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
@@ -165,7 +165,7 @@ fn libcoap_answers_every_method() {
             (&1.into(), &"127.0.0.1:5683".into())
         );
 
-        // Payload alone on standard output; what is asked for besides on standard error.
+        // Only the payload is on standard output; other requested output is on standard error.
         let output =
             bench.run(&["put", &uri("/made"), "--payload", "here it is", "--format", "text/plain", "-v"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
@@ -182,7 +182,7 @@ fn libcoap_answers_every_method() {
             "{table}"
         );
     }
-    // Congestion control, times and types are the client's own affair.
+    // Congestion control, times and message types are local to the client.
     for options in
         [&["--congestion", "cocoa"][..], &["--congestion", "fasor", "--ack-timeout", "500ms"], &["--non"]]
     {
@@ -217,7 +217,7 @@ fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
         let output = bench.run(&["get", &uri, "--output", "received", "--timing"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
         assert!(fs::read(bench.folder.join("received")).unwrap() == body, "{scheme}: other octets");
-        // Smaller blocks, of something smaller.
+        // Smaller blocks, of a smaller body.
         let small = &body[..10_000];
         fs::write(bench.folder.join("small"), small).unwrap();
         bench.done(&["put", &uri, "--file", "small", "--format", "42", "--block-size", "128"]);
@@ -239,7 +239,7 @@ fn libcoap_is_observed() {
         assert_eq!(seen.lines().count(), 3, "{seen}");
         assert!(seen.lines().all(|line| line.matches(':').count() == 2), "{seen}");
     }
-    // What cannot be observed says so, after its only answer.
+    // A resource that cannot be observed causes a message, after its only response.
     let output = bench.run(&["observe", "coap://127.0.0.1/", "--count", "2"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stdout.is_empty() && stderr(&output).contains("does not let"), "{}", stderr(&output));
@@ -259,7 +259,7 @@ fn aiocoap_answers_every_method_and_is_observed() {
         );
         bench.done(&["delete", &uri("/store")]);
         assert_eq!(bench.done(&["get", &uri("/store")]), b"");
-        // A separate response.
+        // Separate response.
         assert_eq!(bench.done(&["get", &uri("/late")]), b"late");
         let output = bench.run(&["get", &uri("/missing")]);
         assert!(output.status.code() == Some(1) && stderr(&output).contains("4.04"), "{}", stderr(&output));
@@ -291,7 +291,7 @@ fn whoever_is_not_there_is_told() {
     // No route at all.
     let output = bench.run(&["get", "coap://192.0.2.1/x"]);
     assert!(stderr(&output).contains("192.0.2.1:5683: cannot be reached"), "{}", stderr(&output));
-    // A name that cannot be found.
+    // A name that does not resolve.
     let output = bench.run(&["get", "coap://nowhere.invalid/x"]);
     assert!(stderr(&output).contains("cannot find the host `nowhere.invalid`"), "{}", stderr(&output));
 
@@ -309,7 +309,7 @@ fn whoever_is_not_there_is_told() {
     drop(silent);
 }
 
-/// How long a command takes to end after an interruption, and what became of it.
+/// Time until a command ends after an interruption, and its output.
 fn interrupted(mut child: Child) -> (Duration, Output) {
     let start = Instant::now();
     ask(&mut child, Ask::Interrupt);
@@ -322,14 +322,14 @@ fn an_interruption_is_heard() {
     let Some(bench) = Bench::with_libcoap("interrupted") else { return };
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
     let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
-    // The request is on its way: it does nothing but wait.
+    // Once the request arrives, the command only waits.
     silent.recv(&mut [0; 100]).unwrap();
     let (took, output) = interrupted(waiting);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
     assert!(took < Duration::from_secs(5), "{took:?}");
 
-    // An observation says that it is over, and that is no failure.
+    // An interrupted observation prints a message, and is no failure.
     for scheme in SCHEMES {
         let observing = bench.start(&["observe", &format!("{scheme}://127.0.0.1/time"), "--timing"]);
         std::thread::sleep(Duration::from_millis(1_500));

@@ -1,8 +1,8 @@
-//! `thinair-lab serve` with clients of others, and `thinair-lab fetch` with servers of others: curl and Python's server by HTTP, the
-//! `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
+//! `thinair-lab serve` with clients of other implementations, and `thinair-lab fetch` with their servers: curl and
+//! Python's server by HTTP, the `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
 //!
-//! All on loopback, at free ports. Where one of the others is missing, the test says what it skips. No process outlives its
-//! test.
+//! All on loopback, at free ports. Where one of the others is missing, the test prints the skipped part. No process
+//! outlives its test.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -17,21 +17,21 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// Nothing here takes so long.
+/// Time limit of a command, in seconds.
 const LIMIT: &str = "90";
 
-/// The command. The environment may name one that is built already.
+/// Path of the command. The environment may name an existing build.
 fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();
     COMMAND.get_or_init(common::laboratory)
 }
 
-/// More than windows and buffers hold, in which every part is different.
+/// Larger than windows and buffers, without repetition.
 fn large() -> Vec<u8> {
     (0..1_u32 << 16).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_be_bytes()).collect()
 }
 
-/// A folder with objects, which is gone with the test.
+/// Folder with objects, removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -51,7 +51,7 @@ impl Drop for Folder {
     }
 }
 
-/// A process that is ended with the test.
+/// Process that ends with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -70,7 +70,7 @@ fn serve(service: &str, folder: &Folder, options: &[&str]) -> (Running, u16) {
     (Running(child), port)
 }
 
-/// The port behind which the first line ends.
+/// Port at the end of the first line.
 fn port(from: impl std::io::Read) -> u16 {
     let mut line = String::new();
     BufReader::new(from).read_line(&mut line).unwrap();
@@ -78,7 +78,7 @@ fn port(from: impl std::io::Read) -> u16 {
     port.unwrap_or_else(|| panic!("it does not start: {line}"))
 }
 
-/// Runs a command, not for ever.
+/// Runs a command with a time limit.
 fn run(command: &[&str]) -> Output {
     let mut timeout = Command::new("timeout");
     timeout
@@ -95,7 +95,7 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// Whether there is such a command; it says what is skipped if there is none.
+/// True if a command is installed; otherwise prints the skipped part.
 fn has(command: &str, package: &str) -> bool {
     let is_there =
         Command::new("sh").args(["-c", &format!("command -v {command}")]).output().unwrap().status.success();
@@ -105,7 +105,7 @@ fn has(command: &str, package: &str) -> bool {
     is_there
 }
 
-/// Where `make test` has put modules for Node.
+/// Folder in which `make test` has installed modules for Node.
 fn modules() -> PathBuf {
     let target = common::text(&common::metadata(), "target_directory");
     Path::new(&target).join("http-peers/node/node_modules")
@@ -119,7 +119,7 @@ fn has_spdy() -> bool {
     is_there
 }
 
-/// Where `make test` has put packages of Python.
+/// Folder in which `make test` has installed packages of Python.
 fn python() -> PathBuf {
     let target = common::text(&common::metadata(), "target_directory");
     Path::new(&target).join("coap-peers/python")
@@ -137,7 +137,7 @@ fn script(name: &str) -> String {
     common::root().join("tests/workspace/peers").join(name).to_str().unwrap().to_owned()
 }
 
-/// What our client says of an object.
+/// Report of our client on an object, and its octets.
 fn fetch(service: &str, url: &str, options: &[&str]) -> (Value, Vec<u8>) {
     let output = run(&[&[thinair(), "fetch", "--service", service, url, "--json"], options].concat());
     let told: Value =
@@ -172,17 +172,18 @@ fn curl_fetches_from_our_server_in_both_forms() {
         }
         let head = text(&run(&["curl", "-sS", "--head", &url("/10")]).stdout);
         assert!(head.starts_with(&format!("HTTP/{version} 200 OK\r\n")), "{head}");
-        // A second object goes over the same connection, or over another one where nothing tells where the first ends.
+        // A second object uses the same connection, or another one where only the end of the connection ends the
+        // object.
         let two = run(&["curl", "-sS", "-w", " %{num_connects};", &url("/10"), &url("/10")]);
         let again = if service == "http" { 0 } else { 1 };
         assert_eq!(text(&two.stdout), format!("0123456789 1;0123456789 {again};"), "{}", text(&two.stderr));
-        // Something with a body is refused, and curl sees it.
+        // A request with a body is rejected, and curl receives the response.
         let post = run(&["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-d", "a=b", &url("/10")]);
         assert_eq!(text(&post.stdout), "405", "{}", text(&post.stderr));
     }
 }
 
-/// Python's server speaks HTTP/1.0, with fields.
+/// Python's server sends HTTP/1.0, with fields.
 #[test]
 fn we_fetch_from_a_server_of_others() {
     if !has("python3", "python3") {
@@ -217,7 +218,7 @@ fn we_fetch_from_a_server_of_others() {
     }
 }
 
-/// The lines of a client of others that fetches four objects of ours: path, status, octets, SHA-256.
+/// Lines of a peer's client that fetches four of our objects: path, status, octets, SHA-256.
 fn four(folder: &Folder) -> [String; 4] {
     let sums = |path: &str| {
         let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
@@ -293,7 +294,7 @@ fn we_fetch_from_the_spdy_of_npm() {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let port = port(child.stdout.take().unwrap());
     let _server = Running(child);
-    // The last one takes more than its windows, several times.
+    // The last one exceeds the client's windows several times.
     for octets in [10, 0, 1_000, 300_000] {
         let (told, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
         assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
@@ -328,7 +329,7 @@ fn we_fetch_from_libcoap() {
     if !has("coap-server-notls", "libcoap3-bin") {
         return;
     }
-    // It has no free port to choose: one that was free a moment ago.
+    // It cannot choose a free port itself: use one that was free a moment ago.
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = Command::new("coap-server-notls");
     command.args(["-A", "127.0.0.1", "-p", &port.to_string()]);

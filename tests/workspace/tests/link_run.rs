@@ -1,7 +1,7 @@
-//! `thinair link run`: ping and libcoap over the emulated link, plain and compressed, and that nothing is left behind.
+//! `thinair link run`: ping and libcoap over the emulated link, plain and compressed, and cleanup afterwards.
 //!
-//! Needs network namespaces and TUN; where the caller may not make them, the tests say so and are skipped. Times are
-//! printed, and asserted only within what a busy machine keeps: packets and octets are exact.
+//! Needs network namespaces and TUN; without the privilege, the tests are skipped with a message. Times are printed,
+//! and asserted only with the tolerance of a busy machine: packets and octets are exact.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -19,10 +19,10 @@ use common::{metadata, text};
 use serde_json::Value;
 use thinair_capture::Reader;
 
-/// No run here takes longer, by far.
+/// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "60";
 
-/// The command, or `None` and a word on why nothing can be tried.
+/// Path of the command, or `None` and a message with the reason that nothing can be tested.
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<(String, Option<String>)> = OnceLock::new();
     let (command, missing) = COMMAND.get_or_init(|| {
@@ -44,7 +44,7 @@ fn thinair() -> Option<&'static str> {
     }
 }
 
-/// Whether this machine has a program of a package.
+/// True if a program of a package is installed.
 fn has(program: &str, package: &str) -> bool {
     let there = Command::new(program).arg("-h").output().is_ok();
     if !there {
@@ -53,7 +53,7 @@ fn has(program: &str, package: &str) -> bool {
     there
 }
 
-/// Runs a link with a command at side A, for a bounded time.
+/// Runs a link with a command at side A, with a time limit.
 fn link(thinair: &str, options: &[&str], command: &[&str]) -> Output {
     Command::new("timeout")
         .args([LIMIT, thinair, "link", "run", "--create", "--json"])
@@ -64,7 +64,7 @@ fn link(thinair: &str, options: &[&str], command: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What a run that went well said: its JSON, and what the command printed.
+/// JSON of a successful run, and the output of its command.
 fn told(output: &Output, what: &str) -> (Value, String) {
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{what}: {}\n{printed}", output.status);
@@ -77,7 +77,7 @@ fn count(json: &Value, direction: &str, name: &str) -> u64 {
     json[direction][name].as_u64().unwrap_or_else(|| panic!("{direction} {name}: {json}"))
 }
 
-/// A folder of one test.
+/// Folder of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(&text(&metadata(), "target_directory")).join("link-run").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -85,7 +85,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The records of a capture.
+/// Records of a capture.
 fn records(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut records = Vec::new();
@@ -97,7 +97,7 @@ fn records(path: &Path) -> Vec<Vec<u8>> {
     records
 }
 
-/// Milliseconds of each `time=` that ping printed, sorted.
+/// Milliseconds of each `time=` in ping's output, sorted.
 fn round_trips(printed: &str) -> Vec<f64> {
     let times = printed.split("time=").skip(1).map(|rest| rest.split(' ').next().unwrap().parse().unwrap());
     let mut times: Vec<f64> = times.collect();
@@ -118,13 +118,13 @@ fn ping_takes_the_time_of_the_link() {
     let ping = ["ping", "-c", "20", "-i", "0.1", "-s", "16", "10.9.0.2"];
     let (json, printed) = told(&link(thinair, &options, &ping), "ping");
 
-    // 20 requests and 20 responses of 44 octets, and nothing that nobody asked for.
+    // 20 requests and 20 responses of 44 octets, and no other packets.
     for direction in ["a_to_b", "b_to_a"] {
         for (name, expected) in [("packets", 20), ("octets", 880), ("frames", 20), ("delivered", 20)] {
             assert_eq!(count(&json, direction, name), expected, "{direction} {name}");
         }
     }
-    // 2 * (17.6 + 20) ms, and what waking up takes.
+    // 2 * (17.6 + 20) ms, and the time of wake-ups.
     let times = round_trips(&printed);
     let median = times[times.len() / 2];
     println!("round trips: median {median} ms of {}, expected 75.2 to 75.6", times.len());
@@ -161,7 +161,7 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
         assert_eq!(count(&json, direction, "frames"), 3 * 9);
         assert_eq!(count(&json, direction, "frame_octets"), 3 * (1_000 + 4 + 8 * 5));
     }
-    // IPv4 does it itself: 980 octets of ICMP in fragments of 104.
+    // IPv4 fragments by itself: 980 octets of ICMP in fragments of 104.
     let ping = ["ping", "-c", "2", "-i", "0.2", "-s", "972", "10.9.0.2"];
     let (json, _) = told(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -4");
     for direction in ["a_to_b", "b_to_a"] {
@@ -169,7 +169,8 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
     }
 }
 
-/// 40 octets of IPv6 in 6 (RFC 6282: two, the Flow Label that Linux sets, and Next Header, as ICMPv6 is not compressed); and hosts get what was sent, by ROHC, too.
+/// 40 octets of IPv6 in 6 (RFC 6282: two, the Flow Label that Linux sets, and Next Header, as ICMPv6 is not
+/// compressed); hosts receive the sent packets, also with ROHC.
 #[test]
 fn headers_by_iphc_are_short_and_hosts_get_whole_packets() {
     let Some(thinair) = thinair() else { return };
@@ -233,7 +234,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
         assert_eq!(answers.len(), 20, "{name}: {printed}");
         assert!(answers.iter().all(|ticks| *ticks > 0), "{name}: {printed}");
         for (way, direction) in ways {
-            // One packet a request and one a response, unless the machine was so busy that one was sent twice.
+            // One packet per request and one per response, unless a busy machine caused a retransmission.
             let packets = count(&json, direction, "packets");
             assert!((20..=40).contains(&packets), "{name}: {packets}");
             assert_eq!(count(&json, direction, "delivered"), packets);
@@ -244,7 +245,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
             if rohc.is_empty() {
                 continue;
             }
-            // What the link carried is what another process restores.
+            // Another process restores the packets that the link carried.
             let (rohc_file, back) = (folder.join(format!("{name}.{way}.pcap")), folder.join("back.pcap"));
             let carried: usize = records(&rohc_file).iter().map(Vec::len).sum();
             assert_eq!(carried as u64, count(&json, direction, "carried_octets"), "{name} {way}");
@@ -257,7 +258,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
                 .unwrap();
             assert!(done.status.success(), "{name} {way}: {}", String::from_utf8_lossy(&done.stderr));
             let restored = records(&back);
-            // Responses that are said in terms of requests need both directions.
+            // Responses that refer to requests need both directions.
             assert!(restored.len() as u64 <= packets);
             if profiles == "v1" {
                 assert_eq!(restored.len() as u64, packets, "{name} {way}, {alone} of feedback alone");
@@ -323,7 +324,7 @@ fn an_interrupted_link_is_gone_within_a_second_and_leaves_nothing() {
         interrupt(&link, signal);
         let status = link.wait().unwrap();
         println!("{signal}: ended after {:?}", asked.elapsed());
-        // A second is promised; a busy machine gets some more.
+        // The limit is one second; a busy machine gets some more.
         assert!(asked.elapsed() < Duration::from_secs(5));
         assert!(status.success(), "{status}");
         assert!(!named || files.iter().all(|file| !file.exists()), "{names:?}");
@@ -349,7 +350,7 @@ fn a_command_that_will_not_end_is_ended() {
     assert_eq!(status.code(), Some(137), "SIGKILL ended it");
 }
 
-/// Sends a signal to the link and to nobody else: it is the only child of `timeout`.
+/// Sends a signal to the link only: it is the only child of `timeout`.
 fn interrupt(timeout: &Child, signal: &str) {
     let children = format!("/proc/{0}/task/{0}/children", timeout.id());
     let link = fs::read_to_string(children).unwrap();

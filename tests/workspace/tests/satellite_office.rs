@@ -1,7 +1,7 @@
-//! An office behind a satellite: DNS, a web page, ssh, a call and MQTT with the default route through the tunnel, beside the
-//! same without a tunnel and through OpenVPN.
+//! Office behind a satellite: DNS, a web page, ssh, a call and MQTT with the default route through the tunnel, beside
+//! figures without a tunnel and through OpenVPN.
 //!
-//! Needs root, else the tests are skipped; programs that are missing are named, and their rows left out.
+//! Needs root, otherwise the tests are skipped; missing programs are printed, and their rows left out.
 //!
 //! `cargo test -p thinair-tests --test satellite_office -- --ignored --show-output` prints the table of
 //! docs/satellite-office.md, in three minutes at most.
@@ -29,10 +29,10 @@ use common::world::in_a_world;
 use place::{Place, Way, has};
 use services::{Amount, Service};
 
-/// Name of a figure, and its values: one, or one of each direction of the link, up first.
+/// Name of a figure, and its values: one, or one per direction of the link, up first.
 pub(crate) type Figure = (&'static str, Vec<f64>);
 
-/// Of each service and each way, the figures with each seed.
+/// Figures with each seed, by service and path.
 type Found = BTreeMap<(Service, Way), Vec<Vec<Figure>>>;
 
 #[test]
@@ -62,7 +62,7 @@ fn every_service_every_way() {
     });
 }
 
-/// Runs services one after the other, every way at the same time, once with each seed of the link; prints the medians.
+/// Runs services in sequence, every path at the same time, once with each seed of the link; prints the medians.
 fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
     let started = Instant::now();
     if !["ip", "nft"].into_iter().all(has) {
@@ -119,14 +119,14 @@ fn print(found: &Found, ways: &[Way], services: &[Service], amount: &Amount) {
     }
 }
 
-/// The median, or the lower one of two.
+/// Median, or the lower one of two.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A whole number with a comma for thousands; one digit behind the point for what is not whole.
+/// Text of a number: whole with a comma for thousands, otherwise with one decimal.
 fn written(value: f64) -> String {
     if value.fract() != 0.0 {
         return format!("{value:.1}");

@@ -1,8 +1,8 @@
 //! Segment sizes on sockets of this machine: a file through `thinair segment proxy`, and through `thinair tunnel` with
-//! `--segments`, over an emulated link that cuts packets into frames and loses some of them. What the link carried is read
-//! from its log, and from captures.
+//! `--segments`, over an emulated link that fragments packets into frames and loses some of them. The carried packets
+//! are read from the link's log, and from captures.
 //!
-//! Needs network namespaces, TUN and python3; where they are missing, the tests say so and are skipped.
+//! Needs network namespaces, TUN and python3; where they are missing, the tests are skipped with a message.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -19,10 +19,10 @@ use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::tcp::Tcp;
 
-/// No run here takes longer, by far.
+/// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "300";
 
-/// What takes a file: it answers with what it has got.
+/// Receiver of a file: it responds with the received octets.
 const TAKES: &str = "
 import hashlib, socket, sys
 listener = socket.create_server(('::', 5000), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -34,7 +34,7 @@ while True:
     stream.close()
 ";
 
-/// What sends a file, and compares.
+/// Sender of a file, which compares the response.
 const SENDS: &str = "
 import hashlib, random, socket, sys, time
 octets = random.Random(7).randbytes(int(sys.argv[3]))
@@ -52,7 +52,7 @@ assert answer == b'%d %s' % (len(octets), hashlib.sha256(octets).hexdigest().enc
 print(f'all is there after {time.monotonic() - start:.3f} s')
 ";
 
-/// The command, unless something is missing.
+/// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
     let command = common::command();
     let tried =
@@ -79,7 +79,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs a script at side A of a link of 250 kbit/s with frames of 106 octets; nothing if it does not end in time.
+/// Runs a script at side A of a link of 250 kbit/s with frames of 106 octets; `None` if it does not end in time.
 fn run_over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &str) -> Option<String> {
     let output = Command::new("timeout")
         .args([LIMIT, thinair, "link", "run", "--create", "--rate", "250k", "--mtu", "106"])
@@ -107,7 +107,7 @@ fn over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &str) -
     run_over_the_link(folder, thinair, options, script).expect("it ends in time")
 }
 
-/// Octets of payload of TCP segments with payload to port 5000, and whether they carry nothing new, in their order.
+/// Payload of TCP segments with payload to port 5000 in octets, and whether they carry nothing new, in their order.
 fn sizes(capture: &Path) -> Vec<(usize, bool)> {
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     let (mut next, mut sizes) = (None, Vec::new());
@@ -146,10 +146,10 @@ fn first_time(sizes: &[(usize, bool)]) -> Vec<usize> {
     sizes.iter().filter(|(_, is_again)| !is_again).map(|(size, _)| *size).collect()
 }
 
-/// Octets of headers of a segment over IPv6, with timestamps.
+/// Size of the headers of a segment over IPv6 with timestamps, in octets.
 const HEADERS: usize = 40 + 32;
 
-/// A script that sends a file through the proxy, and waits until the proxy has told of it.
+/// Script that sends a file through the proxy, and waits until the proxy has reported it.
 fn proxied(sizer: &str, octets: usize) -> String {
     format!(
         "rm -f listens
@@ -162,8 +162,8 @@ fn proxied(sizer: &str, octets: usize) -> String {
     )
 }
 
-/// A file through the proxy: what it told of the stream, and the payload of each segment that went into the link, those
-/// that the link lost included.
+/// Sends a file through the proxy. Returns its report on the stream, and the payload of each segment that entered the
+/// link, including lost ones.
 fn through_the_proxy(thinair: &str, sizer: &str, octets: usize, loss: &str) -> (Value, Vec<usize>) {
     let folder = folder(&format!("proxy-{}", sizer.replace(':', "-")));
     let options = ["--delay", "5ms", "--loss", loss, "--seed", "3", "--log", "log.csv"];
@@ -174,7 +174,7 @@ fn through_the_proxy(thinair: &str, sizer: &str, octets: usize, loss: &str) -> (
     let log = fs::read_to_string(folder.join("log.csv")).unwrap();
     let lines = log.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let packets = lines.filter(|line| line[1] == "A").map(|line| line[7].parse::<usize>().unwrap());
-    // What opens and closes the stream has no payload; a SYN has longer options.
+    // Segments that open and close the stream have no payload; a SYN has longer options.
     let payloads: Vec<_> =
         packets.skip(2).map(|octets| octets.saturating_sub(HEADERS)).filter(|payload| *payload > 0).collect();
     println!("{sizer}: {told}\n{payloads:?}");
@@ -192,7 +192,7 @@ fn the_proxy_cuts_where_its_control_says() {
 
     let (told, sizes) = through_the_proxy(&thinair, "tssa", 40_000, "2");
     assert_eq!(told["segments"].as_u64().unwrap() + told["sent_again"].as_u64().unwrap(), sizes.len() as u64);
-    // The last one has what is left.
+    // The last segment has the rest.
     assert_eq!(
         (sizes[0], told["least"].as_u64(), sizes.iter().max().map(|most| *most as u64)),
         (64, Some(64), told["most"].as_u64())
@@ -255,7 +255,8 @@ fn the_tunnel_lets_the_system_cut_and_what_is_sent_again_too() {
     }
 }
 
-/// How long 96 kB take where 4 % of the frames are lost, by the control: the mean of ten seeds each, at most 300 s.
+/// Prints the duration of a transfer of 96 kB with 4 % lost frames, by control: the mean of ten seeds each, at most 300
+/// s.
 #[test]
 #[ignore = "takes minutes, and is a measurement"]
 fn how_long_a_file_takes_by_control() {
@@ -271,7 +272,7 @@ fn how_long_a_file_takes_by_control() {
                     let folder = folder(&format!("time-{}-{seed}", sizer.replace(':', "-")));
                     let options = [&options[..], &[&seed]].concat();
                     let told = run_over_the_link(&folder, thinair, &options, &proxied(sizer, 96_000));
-                    // What does not end counts as what it was given: it would have taken longer.
+                    // An unfinished transfer counts as its time limit: it would have taken longer.
                     let time = told.as_deref().map_or(LIMIT, |told| {
                         told.split("after ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap()
                     });

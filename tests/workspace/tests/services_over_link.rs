@@ -1,8 +1,8 @@
-//! `thinair-lab fetch` and `thinair-lab serve` between two kernels over the link of `thinair link run`, beside the same in virtual
-//! time: every packet of the one has as many octets as that of the other.
+//! `thinair-lab fetch` and `thinair-lab serve` between two kernels over the link of `thinair link run`, compared with
+//! virtual time: all packets have equal sizes.
 //!
-//! Needs network namespaces and TUN; where they are missing, the test says so and is skipped. Times are printed, and not
-//! asserted.
+//! Needs network namespaces and TUN; where they are missing, the test is skipped with a message. Times are printed but
+//! not asserted.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,7 @@ use thinair_link::Side;
 use thinair_link::preset::ZIGBEE_20K;
 use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
 
-/// What is fetched, and how kernels and we are set for it.
+/// Object to fetch, and the configuration of kernels and of the simulation.
 struct Case {
     fetch: Fetch,
     service: &'static str,
@@ -26,7 +26,7 @@ struct Case {
     options: &'static [&'static str],
 }
 
-/// IoT-HTTP and IoT-SPDY, as kernels do them whose TCP says nothing that is not needed.
+/// IoT-HTTP and IoT-SPDY, with kernels whose TCP has no optional options.
 fn case(service: &'static str, octets: usize) -> Case {
     let which = match service {
         "coap" => Service::Coap,
@@ -38,7 +38,7 @@ fn case(service: &'static str, octets: usize) -> Case {
 }
 
 fn cases() -> Vec<Case> {
-    // Those of the table of 2014: no timestamps, no SACK, a cookie.
+    // Options of the table of 2014: no timestamps, no SACK, a cookie.
     let published = TcpOptions { window_scaling: true, cookie: Some(8), ..TcpOptions::LEAN };
     let with = |case: Case, options: TcpOptions| Case { fetch: Fetch { options, ..case.fetch }, ..case };
     let closing =
@@ -61,7 +61,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Octets of the packets of A and of B, in ascending order: what goes both ways at the same time has no order.
+/// Sizes of the packets of A and of B, in ascending order: the order of concurrent packets varies.
 type Sizes = [Vec<usize>; 2];
 
 fn simulated(fetched: &Fetched) -> Sizes {
@@ -73,7 +73,7 @@ fn simulated(fetched: &Fetched) -> Sizes {
     })
 }
 
-/// The command, unless something is missing.
+/// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
     let command = common::command();
     let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
@@ -97,7 +97,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Octets that the link has carried, and the output of `thinair-lab fetch`. Where there are cookies, one is fetched before.
+/// Octets that the link has carried, and the output of `thinair-lab fetch`. With cookies, one is obtained before.
 fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
     let TcpOptions { timestamps, sack, window_scaling, cookie } = case.fetch.options;
     let set = [("timestamps", timestamps), ("sack", sack), ("window_scaling", window_scaling)];
@@ -134,7 +134,7 @@ fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
     (sizes(&fs::read_to_string(folder.join("log.csv")).unwrap()), told)
 }
 
-/// The packets behind the last pause of half a second, or all of them.
+/// Packets after the last pause of half a second, or all of them.
 fn sizes(log: &str) -> Sizes {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();

@@ -1,8 +1,9 @@
-//! `thinair tunnel run`: real traffic through every carrier, clean and damaged, and all that a tunnel has to bear.
+//! `thinair tunnel run`: real traffic through every carrier, undisturbed and impaired, and the incidents that a tunnel
+//! must survive.
 //!
-//! Each test has namespaces of its own: one for either inside, one for the carrier, with nothing but loopback. Needs
-//! root; where the caller may not make them, or a program is missing, the tests say so and are skipped. What is between
-//! the ends does its harm from a seed. Limits of time are those of a busy machine.
+//! Each test has its own namespaces: one for either inside, one for the carrier, with only loopback. Needs root;
+//! without the privilege, or without a program, the tests are skipped with a message. Impairments between the ends
+//! depend on a seed. Time limits allow for a busy machine.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -30,7 +31,7 @@ use bench::{Bench, Between, Kind, Security, has, thinair};
 use relay::Harm;
 use traffic::{FLOWS, coap, curl, iperf, numbered, ping};
 
-/// Sends all kinds of traffic at once through a tunnel, clean first, then with harm in between.
+/// Sends all kinds of traffic at once through a tunnel, first undisturbed, then impaired.
 fn carries(kind: Kind) {
     if thinair().is_none() {
         return;
@@ -118,7 +119,7 @@ fn udp_over_ipv6() {
     carries(Kind { name: "udp-v6", host: std::net::Ipv6Addr::LOCALHOST.into(), ..Kind::UDP });
 }
 
-/// PIDs that streams of both ways need where they are open.
+/// PIDs that streams of both directions need without encryption.
 const PIDS: [&str; 2] = ["?pid=0x40&peer-pid=0x41&flush=1ms", "?pid=0x41&peer-pid=0x40&flush=1ms"];
 
 #[test]
@@ -153,7 +154,7 @@ fn serial_insecure_slip() {
     carries(Kind { name: "serial-insecure", scheme: "serial", options, security, ..Kind::UDP });
 }
 
-/// Nothing says of a frame that it is damaged: packets may be, and that is all.
+/// No check detects damaged frames: packets may be damaged, without other consequences.
 #[test]
 fn serial_raw_survives_damage() {
     if thinair().is_none() {

@@ -1,7 +1,7 @@
-//! The Wireshark dissector of `extras/wireshark`, a second reader of the CoAP profiles that shares no code with ours:
-//! what tshark tells of a packet is what `thinair rohc dissect` tells, and what the uncompressed packet says.
+//! The Wireshark dissector of `extras/wireshark`, a second parser of the CoAP profiles without common code: tshark's
+//! fields of a packet equal those of `thinair rohc dissect`, and those of the uncompressed packet.
 //!
-//! Where there is no tshark with Lua, the tests say so and are skipped.
+//! Where there is no tshark with Lua, the tests are skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 use thinair_capture::{LinkType, Reader};
 use thinair_wire::header::coap::Coap;
 
-/// Profiles that the dissector is for.
+/// Profiles of the dissector.
 const COAP_2015: u64 = 0x80;
 const COAP: u64 = 0x81;
 
@@ -33,10 +33,10 @@ const CHANNELS: &[(&[&str], &[&str])] = &[
     (&["--profiles=udp,ip,coap-2015"], &[]),
 ];
 
-/// Every format that the captures lead to, with their own UDP checksums and without.
+/// Every format that the captures cause, with their own UDP checksums and without.
 const FORMATS: &str = "IR IR-DYN UO-0 UO-1 co_common co_repair pt_0 pt_0c pt_1 pt_1t pt_1tc pt_2 pt_2c";
 
-/// What tshark is asked for, in this order.
+/// Fields requested from tshark, in this order.
 const FIELDS: &[&str] = &[
     "frame.number",
     "rohc_coap.cid",
@@ -81,7 +81,7 @@ fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
     assert!(missed.is_empty(), "no packet was {missed:?}");
 }
 
-/// Holds what tshark tells of a packet against what we tell of it, and against the packet before compression.
+/// Compares tshark's fields of a packet with ours, and with the packet before compression.
 fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
     let name = format!("{name}, record {}: {theirs:?}", ours["record"]);
     let [
@@ -118,7 +118,7 @@ fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
 
     let udp = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0F) * 4 } else { 40 };
     let coap = Coap::read(&packet[udp + 8..]).unwrap();
-    // A packet that carries the Type says it once more.
+    // A packet that carries the Type has it a second time.
     let last = |values: &String| values.rsplit(',').next().unwrap().to_owned();
     assert_eq!(last(message_type), (coap.message_type as u8).to_string(), "{name}");
     assert_eq!(last(code), coap.code.0.to_string(), "{name}");
@@ -130,13 +130,13 @@ fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
     assert_eq!(*payload, hex(&packet[header as usize..]), "{name}");
 }
 
-/// The values of the fields of a name that `thinair rohc dissect` tells.
+/// Values of a field in the output of `thinair rohc dissect`.
 fn values_of(packet: &Value, name: &str) -> String {
     let fields = packet["fields"].as_array().unwrap().iter().filter(|field| field["name"] == name);
     fields.map(|field| field["value"].to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// In Wireshark a packet can be clicked on before those behind it are shown again; tshark does the like with `-2`.
+/// Wireshark may show a packet before later ones are dissected again; tshark does so with `-2`.
 #[test]
 fn packets_can_be_shown_in_any_order() {
     let Some(thinair) = prepared() else { return };
@@ -159,7 +159,7 @@ fn missing_state_is_said() {
     let told = dissected(&thinair, &rohc, &[PROFILES]);
     let all = rohc_packets(&rohc);
 
-    // Without any IR packet there is no profile, so nothing but the CID.
+    // Without an IR packet there is no profile, so only the CID is shown.
     let late = told.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
     write(&cut, &all[late..]);
     for packet in dissected_by_tshark(&cut, &[]) {
@@ -167,7 +167,7 @@ fn missing_state_is_said() {
         assert!(packet[13].ends_with("was seen"), "{packet:?}");
     }
 
-    // Without the packet that defines a template, those that name it cannot be read on.
+    // Without the packet that defines a template, packets that refer to it cannot be parsed further.
     let defines =
         |packet: &Value| packet["format"] == "co_common" && !values_of(packet, "outline length").is_empty();
     let cut_out: Vec<_> =
@@ -176,12 +176,12 @@ fn missing_state_is_said() {
     write(&cut, &cut_out);
     let seen = dissected_by_tshark(&cut, &[]);
     assert!(seen.iter().any(|packet| packet[13].ends_with("is not known")), "{seen:?}");
-    // Control fields of which a change was missed are found out by their CRC.
+    // The CRC detects control fields of which a change was missed.
     let is_told = |packet: &Vec<String>| packet[13].is_empty() || packet[7] == "wrong";
     assert!(seen.iter().all(|packet| is_told(packet) != packet[10].is_empty()), "{seen:?}");
 }
 
-/// Whatever octets come, the script does not fail, and a packet that is damaged changes no context.
+/// No octets make the script fail, and a damaged packet changes no context.
 #[test]
 fn damaged_packets_are_survived() {
     let Some(thinair) = prepared() else { return };
@@ -209,7 +209,7 @@ fn damaged_packets_are_survived() {
         assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
     }
 
-    // Every packet cut off everywhere, behind a context that it fits; and with every octet another one.
+    // Every packet truncated at every octet, after a packet that establishes its context; and with every octet changed.
     let mut packets = all.clone();
     for packet in all.iter().filter(|packet| packet.len() < 64).take(60) {
         packets.extend((1..packet.len()).map(|len| packet[..len].to_vec()));
@@ -242,13 +242,13 @@ fn feedback_is_read_in_the_form_of_its_profile() {
             assert_eq!(element, [form, "right", "0", ""]);
         }
     }
-    // Piggybacked behind padding, with a CID: FEEDBACK-1 tells 8 bits of the MSN.
+    // Piggybacked feedback after padding, with a CID: FEEDBACK-1 has 8 bits of the MSN.
     write(&feedback, &[vec![0xE0, 0xF2, 0xE8, 17]]);
     let fields = ["rohc_coap.cid", "rohc_coap.acked", "rohc_coap.padding", "_ws.expert.message"];
     assert_eq!(fields_of(&feedback, &[], &fields), [["8", "17", "e0", ""]]);
 }
 
-/// The command, if tshark is there and runs Lua.
+/// Path of the command, if tshark is installed and runs Lua.
 fn prepared() -> Option<String> {
     if !tshark::runs_lua() {
         return None;
@@ -278,7 +278,7 @@ fn captures(folder: &Folder) -> Vec<PathBuf> {
     captures
 }
 
-/// What `thinair rohc dissect` tells, packet by packet.
+/// Output of `thinair rohc dissect` for each packet.
 fn dissected(thinair: &str, rohc: &Path, options: &[&str]) -> Vec<Value> {
     let channel: Vec<_> =
         options.iter().filter(|option| !["--ethertype", "--mode=o"].contains(*option)).copied().collect();
@@ -296,7 +296,7 @@ fn fields_of(file: &Path, options: &[&str], fields: &[&str]) -> Vec<Vec<String>>
     tshark::fields_of(&[root().join("extras/wireshark/thinair_coap.lua")], file, options, fields)
 }
 
-/// The IP packets of a capture.
+/// IP packets of a capture.
 fn packets(file: &Path) -> Vec<Vec<u8>> {
     records(file, |record| record.network_packet().unwrap().packet.to_vec())
 }

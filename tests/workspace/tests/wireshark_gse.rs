@@ -1,10 +1,10 @@
-//! Wireshark's dissector for GSE, a second reader of our GSE Packets that shares no code with ours: BBFrames over UDP,
-//! each behind the four octets of a mode adaptation, hold whole PDUs and fragments of IPv4, IPv6 and ROHC, with every
-//! kind of label, and tshark tells what was put in.
+//! Wireshark's dissector for GSE, a second parser of our GSE Packets without common code: BBFrames over UDP, each after
+//! a mode adaptation of four octets, have whole PDUs and fragments of IPv4, IPv6 and ROHC, with every kind of label,
+//! and tshark shows the input.
 //!
-//! It also checks the CRC-32, so that what that covers is known from elsewhere too.
+//! tshark also checks the CRC-32, which confirms the octets that it covers.
 //!
-//! Where there is no tshark, or one that does not put fragments together, the test says so and is skipped.
+//! Where tshark is missing, or does not reassemble fragments, the test is skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,16 +18,16 @@ use thinair_ule::crc::Crc32;
 use thinair_ule::gse::{Accept, BbHeader, DataField, Label, Put, ReUse, Receiver, Sending, Slot};
 use thinair_ule::{EtherType, Npa};
 
-/// Where tshark is told to find mode adaptation.
+/// UDP port for which tshark is configured to expect mode adaptation.
 const PORT: u16 = 6_000;
 
 /// Mode adaptation in its form of four octets: sync, no pilots and normal frames, no received quality, frame number 0.
 const MODE_ADAPTATION: [u8; 4] = [0xB8, 0x2C, 0, 0];
 
-/// Octets of a data field, so few that most PDUs are in fragments.
+/// Size of a data field in octets, so small that most PDUs are fragmented.
 const DATA_FIELD: usize = 120;
 
-/// What tshark is asked for of each BBFrame, in the order of [`Told`].
+/// Fields of each BBFrame requested from tshark, in the order of [`Expected`].
 const FIELDS: [&str; 16] = [
     "dvb-s2_bb.crc.status",
     "dvb-s2_bb.dfl",
@@ -47,7 +47,7 @@ const FIELDS: [&str; 16] = [
     "dvb-s2_gse.padding",
 ];
 
-/// What is to be told of a BBFrame: each field as often as it is there.
+/// Expected fields of a BBFrame: each as often as it occurs.
 #[derive(Default)]
 struct Told {
     start: Vec<String>,
@@ -78,7 +78,7 @@ impl Told {
     }
 }
 
-/// Of a CRC.
+/// Status of a CRC.
 const RIGHT: &str = "1";
 
 #[test]
@@ -110,7 +110,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
     );
     assert!((20..pdus.len() - 10).contains(&fragmented), "{fragmented}");
 
-    // What is in the PDUs: lengths and ports of IPv4, lengths of IPv6.
+    // Contents of the PDUs: lengths and ports of IPv4, lengths of IPv6.
     let told = tshark::fields_of(
         &[],
         &file,
@@ -131,7 +131,7 @@ fn tshark_tells_what_was_put_into_data_fields() {
     assert_eq!(receive(&frames), pdus.iter().cloned().collect());
 }
 
-/// The PDUs that our own receiver finds, without their order.
+/// PDUs that our receiver finds, as a set.
 fn receive(frames: &[Frame<'_>]) -> BTreeSet<Sent> {
     let mut memory = [[0; 600]; 2];
     let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
@@ -168,7 +168,7 @@ fn pdus() -> Vec<Sent> {
     (0..60).map(pdu).collect()
 }
 
-/// A packet of so many octets; UDP from port 7 to a port of its own, if it is IP.
+/// Packet of `len` octets; UDP from port 7 to a unique port, if it is IP.
 fn ip_or_rohc(kind: EtherType, i: usize, len: usize) -> Vec<u8> {
     let port = 10_000 + i as u16;
     let mut packet = match kind {
@@ -187,17 +187,17 @@ fn ip_or_rohc(kind: EtherType, i: usize, len: usize) -> Vec<u8> {
     packet
 }
 
-/// A label, a kind and octets.
+/// Label, EtherType and octets of a PDU.
 type Sent = (Label, EtherType, Vec<u8>);
 
-/// A BBFrame behind its mode adaptation, what is to be told of it, and the PDUs that end in it.
+/// BBFrame after its mode adaptation, its expected fields, and the PDUs that end in it.
 struct Frame<'p> {
     octets: Vec<u8>,
     told: Told,
     complete: Vec<&'p Sent>,
 }
 
-/// Puts PDUs into data fields, with two of them on their way at a time.
+/// Encapsulates PDUs into data fields, with two of them in fragments at a time.
 fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
     let mut waiting = pdus.iter();
     let mut under_way: Vec<UnderWay<'_>> = Vec::new();
@@ -239,18 +239,19 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
     frames
 }
 
-/// A PDU on its way.
+/// PDU in fragments.
 struct UnderWay<'p> {
     sending: Sending<'p>,
     pdu: &'p Sent,
     /// Octets of it in fragments so far.
     sent: usize,
-    /// What the CRC-32 covers, once there are fragments: Total_Length, Protocol_Type, label as it was sent, and PDU.
+    /// Octets that the CRC-32 covers, once there are fragments: Total_Length, Protocol_Type, label as it was sent, and
+    /// PDU.
     covered: Vec<u8>,
 }
 
 impl UnderWay<'_> {
-    /// What is to be told of a GSE Packet of so many octets with the next part of it.
+    /// Adds the expected fields of a GSE Packet of `octets` octets with the next part of the PDU.
     fn tell(&mut self, told: &mut Told, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
         let (label, kind, pdu) = self.pdu;
         let is_start = self.covered.is_empty();
@@ -283,7 +284,7 @@ impl UnderWay<'_> {
         if is_fragment {
             told.frag_id.push(format!("0x{:02x}", self.sending.frag_id()));
         }
-        // The fields of the first fragment are told again with the last one.
+        // The fields of the first fragment are repeated with the last one.
         if is_start || is_end {
             told.proto.push(format!("0x{:04x}", kind.value()));
             if is_fragment {

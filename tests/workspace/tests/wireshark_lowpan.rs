@@ -1,7 +1,7 @@
-//! Wireshark's dissectors for IEEE 802.15.4 and 6LoWPAN, a second reader of our frames that shares no code with ours:
-//! tshark tells addresses, check sequences, headers in LOWPAN_IPHC, fragments and the packets that they make.
+//! Wireshark's dissectors for IEEE 802.15.4 and 6LoWPAN, a second parser of our frames without common code: tshark
+//! shows addresses, check sequences, headers in LOWPAN_IPHC, fragments and the reassembled packets.
 //!
-//! Where there is no tshark, the test says so and is skipped.
+//! Where tshark is missing, the test is skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use thinair_lowpan::frame::{Frame, FrameType, FrameVersion, KeyIdMode, Security}
 use thinair_lowpan::stack::{Mesh, write_broadcast};
 use thinair_lowpan::{Compressed, LinkAddress, Links, Settings, compress, dispatch, fcs};
 
-/// IEEE 802.15.4 with check sequence, and without.
+/// IEEE 802.15.4 with frame check sequence, and without.
 const WITH_FCS: LinkType = LinkType(195);
 const WITHOUT_FCS: LinkType = LinkType(230);
 
@@ -35,7 +35,7 @@ fn with_fcs(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// As tshark tells it: of 16 and of 64 bits.
+/// Address in tshark's format: of 16 and of 64 bits.
 fn address(address: LinkAddress) -> [String; 2] {
     match address {
         LinkAddress::None => [String::new(), String::new()],
@@ -50,7 +50,7 @@ fn pan(pan: Option<u16>) -> String {
     pan.map(|pan| format!("{pan:#06x}")).unwrap_or_default()
 }
 
-/// Frames of all types and versions, with every pair of addresses and every place of PAN IDs that they can have.
+/// Frames of all types and versions, with every pair of addresses and every combination of PAN IDs.
 fn headers() -> Vec<Frame<'static>> {
     let mut frames =
         vec![Frame::acknowledgment(7), Frame { frame_pending: true, ..Frame::acknowledgment(8) }];
@@ -160,7 +160,7 @@ fn tshark_reads_the_headers_of_frames() {
                 // Encrypted or not.
                 if is_data { hex(frame.payload) } else { String::new() },
                 check.map(|check| format!("{check:#06x}")).unwrap_or_default(),
-                // Also said of a frame that has none.
+                // tshark also shows this for a frame without one.
                 "1".to_owned(),
             ];
             for ((name, ours), theirs) in HEADER.iter().zip(expected).zip(told) {
@@ -172,7 +172,7 @@ fn tshark_reads_the_headers_of_frames() {
 
 const OPTIONS: [&str; 0] = [];
 
-/// A UDP packet whose checksum is right for these addresses.
+/// UDP packet whose checksum is right for these addresses.
 fn packet(payload: usize) -> Vec<u8> {
     let length = (payload + 8) as u16;
     let mut packet =

@@ -1,7 +1,7 @@
-//! The Wireshark dissector for ULE of `extras/wireshark`, a second reader of our TS Packets that shares no code with ours:
-//! what tshark tells of a stream is what our Receiver delivers and counts, field by field.
+//! The Wireshark dissector for ULE of `extras/wireshark`, a second parser of our TS Packets without common code:
+//! tshark's fields of a stream equal those that our Receiver delivers and counts.
 //!
-//! Where there is no tshark with Lua, the tests say so and are skipped.
+//! Where there is no tshark with Lua, the tests are skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ use thinair_wire::time::Instant;
 const PID: u16 = 0x35;
 const PORT: u16 = 5_004;
 
-/// What tshark is asked for of each datagram, in the order of [`Told::fields`].
+/// Fields of each datagram requested from tshark, in the order of [`Expected::fields`].
 const FIELDS: [&str; 12] = [
     "ule.crc_status",
     "ule.d",
@@ -50,7 +50,7 @@ const FIELDS: [&str; 12] = [
     "ule.concat_length",
 ];
 
-/// A preference of the script, and what our Receiver does then.
+/// Preference of the script, and the equivalent rule of our Receiver.
 const RULES: [(&str, AfterBadCrc); 2] = [
     ("ule.discard_after_crc_error:FALSE", AfterBadCrc::GoOn),
     ("ule.discard_after_crc_error:TRUE", AfterBadCrc::Discard),
@@ -102,7 +102,7 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
     }
 }
 
-/// In Wireshark a packet can be clicked on before those behind it are shown again; tshark does the like with `-2`.
+/// Wireshark may show a packet before later ones are dissected again; tshark does so with `-2`.
 #[test]
 fn packets_can_be_shown_in_any_order() {
     if !tshark::runs_lua() {
@@ -118,7 +118,7 @@ fn packets_can_be_shown_in_any_order() {
     assert_eq!(once, twice);
 }
 
-/// Without PSI a preference names the PID; without both, Wireshark is left alone.
+/// Without PSI a preference names the PID; without both, Wireshark's own dissection remains.
 #[test]
 fn the_pid_can_be_named() {
     if !tshark::runs_lua() {
@@ -136,7 +136,7 @@ fn the_pid_can_be_named() {
     assert_eq!(sndus(&[]), 0);
 }
 
-/// Several packets of a flow lie in one frame, and each has to be read with the context that the one before has left.
+/// Several packets of a flow are in one frame, and each must be decompressed with the context after the previous one.
 #[test]
 fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     if !tshark::runs_lua() {
@@ -173,7 +173,7 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     assert_eq!(read(&file, &["-2"]), expected);
 }
 
-/// The packets of a capture, compressed by one compressor.
+/// Packets of a capture, compressed by one compressor.
 fn compressed(capture: &Path) -> Vec<Vec<u8>> {
     let profiles = ["udp", "ip", "coap"].map(|name| ProfileId::by_name(name).unwrap());
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(&profiles).unwrap()).unwrap();
@@ -206,7 +206,7 @@ fn octets(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// What is to be told of a datagram, each field as often as it is there.
+/// Expected fields of a datagram, each as often as it occurs.
 #[derive(Default)]
 struct Told {
     crc_status: Vec<String>,
@@ -225,17 +225,17 @@ struct Told {
 }
 
 impl Told {
-    /// `sndus` are those that tshark tells of, right or wrong: our Receiver has to tell the same of each, and delivers
-    /// what is in those that are right.
+    /// `sndus` are those that tshark shows, right or wrong: our Receiver must report equal ones, and deliver the
+    /// contents of the right ones.
     fn of(receiver: &mut Receiver<'_>, packets: &[TsPacket], sndus: &[Vec<u8>]) -> Self {
         let mut told = Self::default();
         let before = *receiver.counters();
-        // Those without sync byte are of no PID, and reach no Receiver.
+        // Packets without sync byte have no PID, and reach no Receiver.
         for packet in packets.iter().filter(|packet| has_sync(packet)) {
             receiver.receive(packet, &mut |delivery| match delivery.payload {
                 Payload::Pdu(kind, pdu) => {
                     told.pdu_type.push(format!("0x{:04x}", kind.value()));
-                    // tshark has no field of no octets.
+                    // tshark shows no field without octets.
                     told.pdu.extend((!pdu.is_empty()).then(|| hex(pdu)));
                 }
                 Payload::Bridged(frame) => told.frame.push(hex(frame.octets())),
@@ -291,8 +291,8 @@ impl Told {
     }
 }
 
-/// What `tshark -z expert` counts, by the titles of the script. The protocol beside them is the one that was the last to
-/// be dissected, which may be what an SNDU carries.
+/// Counts of `tshark -z expert`, by the titles of the script. The protocol beside them is the last dissected one, which
+/// may be the payload of an SNDU.
 fn counted(file: &Path, options: &[&str]) -> BTreeMap<String, u64> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-X").arg(format!("lua_script:{}", script().display())).arg("-r").arg(file).args(options);
@@ -330,7 +330,7 @@ fn of_interest(counters: &ReceiverCounters) -> BTreeMap<String, u64> {
     all.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// PAT and PMT, then every kind of SNDU, packed, with padding now and then; null packets between.
+/// PAT and PMT, then every kind of SNDU, packed, sometimes with padding; null packets between.
 fn stream() -> Vec<TsPacket> {
     let mut random = Random::new(1);
     let pmt = Pid::new(0x100).unwrap();
@@ -341,7 +341,7 @@ fn stream() -> Vec<TsPacket> {
     let rohc = rohc_packets();
     let ipv6 = ipv6(0, 60);
     let frame = [&[0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x86, 0xDD][..], &ipv6].concat();
-    // The contents are those of a TS Packet without payload.
+    // The content is a TS Packet without payload.
     let inner = [NULL_PACKET; 2];
     let padding = |words| OptionalHeader::padding(HLen::new(words).unwrap());
     let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::Last };
@@ -374,16 +374,16 @@ fn stream() -> Vec<TsPacket> {
     stream
 }
 
-/// TS Packets with one SNDU each that no Encapsulator sends, though its CRC is right; and those with other oddities.
+/// TS Packets with one SNDU each that no Encapsulator sends, though its CRC is right; and other unusual ones.
 fn odd() -> Vec<TsPacket> {
     let sndus: [&[u8]; 15] = [
-        // Mandatory Extension Headers that are not known: alone, behind another header, and in a PDU-Concat.
+        // Unknown Mandatory Extension Headers: alone, after another header, and in a PDU-Concat.
         &[0x80, 8, 0x00, 0xFF, 1, 2, 3, 4],
         &[0x80, 8, 0x01, 0x00, 0x00, 0x44, 3, 4],
         &[0x80, 12, 0x00, 0x03, 0x00, 0x55, 0, 1, 9, 0, 1, 9],
         // A PDU-Concat in a PDU-Concat.
         &[0x80, 10, 0x00, 0x03, 0x00, 0x03, 0, 2, 9, 9],
-        // Lengths of PDUs that do not add up; no PDU; R.
+        // Wrong sums of the lengths of PDUs; no PDU; R.
         &[0x80, 10, 0x00, 0x03, 0x22, 0xF1, 0, 3, 9, 9],
         &[0x80, 11, 0x00, 0x03, 0x22, 0xF1, 0, 2, 9, 9, 0],
         &[0x80, 6, 0x00, 0x03, 0x22, 0xF1],
@@ -396,21 +396,21 @@ fn odd() -> Vec<TsPacket> {
         &[0x80, 8, 0x00, 0x02, 0x47, 1, 2, 3],
         // The SNDU ends within an Extension Header.
         &[0x80, 7, 0x03, 0x01, 1, 2, 3],
-        // Headers that are not known and may be skipped.
+        // Unknown headers that may be skipped.
         &[0x80, 14, 0x03, 0x77, 1, 2, 3, 4, 0x01, 0x78, 0x08, 0x06, 1, 2],
         // No payload, but an address.
         &[0x00, 10, 0x88, 0xB5, 2, 0, 0, 0, 0, 1],
     ];
     let mut stream: Vec<_> =
         sndus.iter().map(|sndu| with(0, &[sndu, &Crc32::of(sndu).to_be_bytes()[..]].concat())).collect();
-    // Lengths that cannot be; a Payload Pointer that cannot be; an End Indicator where an SNDU should be.
+    // Invalid lengths; an invalid Payload Pointer; an End Indicator in place of an SNDU.
     stream.extend([
         with(0, &[0x80, 4, 8, 0]),
         with(0, &[0, 9, 8, 0]),
         with(182, &[]),
         with(0, &[0xFF, 0xFF]),
     ]);
-    // An octet of padding that is none.
+    // An octet of padding with a wrong value.
     let mut sndu = vec![0x80, 178, 0x22, 0xF1];
     sndu.resize(178, 0);
     sndu.extend(Crc32::of(&sndu).to_be_bytes());
@@ -428,7 +428,7 @@ fn odd() -> Vec<TsPacket> {
     stream
 }
 
-/// A TS Packet with these octets behind a Payload Pointer, and padding.
+/// TS Packet with these octets after a Payload Pointer, and padding.
 fn with(pointer: u8, octets: &[u8]) -> TsPacket {
     let mut packet = [0xFF; 188];
     packet[..5].copy_from_slice(&[0x47, 0x40, PID as u8, 0x10, pointer]);
@@ -448,7 +448,7 @@ fn ipv6(i: u8, len: usize) -> Vec<u8> {
     packet
 }
 
-/// A flow of IPv6/UDP, compressed.
+/// Flow of IPv6/UDP, compressed.
 fn rohc_packets() -> Vec<Vec<u8>> {
     let profiles = ProfileSet::of(&[ProfileId::by_name("udp").unwrap()]).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
@@ -463,7 +463,7 @@ fn rohc_packets() -> Vec<Vec<u8>> {
     (0..200).map(packet).collect()
 }
 
-/// Of TS Packets behind PAT and PMT, some are lost, come twice, or have a flipped bit.
+/// Of the TS Packets after PAT and PMT, some are lost, duplicated, or have a flipped bit.
 fn damaged(stream: &[TsPacket]) -> Vec<TsPacket> {
     let mut random = Random::new(2);
     let mut arriving = stream[..2].to_vec();

@@ -1,4 +1,4 @@
-//! Packets to SCHC packets and back: RuleID, residues, payload, padding. RFC 8724, section 7.2.
+//! Compression and decompression of packets: RuleID, residues, payload, padding (RFC 8724, section 7.2).
 
 use thinair_wire::coder::Writer;
 use thinair_wire::header::coap::option_header;
@@ -11,13 +11,13 @@ use super::fields::{FieldId, Parsed};
 use super::rule::{Action, Descriptor, Length, Rule, index_bits, size_bits};
 use super::{Error, NO_COMPRESSION};
 
-/// Appends `packet` by no rule.
+/// Appends `packet` uncompressed.
 pub(super) fn uncompressed(packet: &[u8], out: &mut Vec<u8>) {
     out.push(NO_COMPRESSION);
     out.extend_from_slice(packet);
 }
 
-/// Appends `packet` by `rule`, which is for it.
+/// Appends `packet`, compressed by a matching `rule`.
 pub(super) fn compress(rule: &Rule, packet: &Parsed<'_>, out: &mut Vec<u8>) {
     let mut writer = BitWriter::new(out);
     writer.uint(rule.id.into(), 8);
@@ -41,7 +41,7 @@ pub(super) fn compress(rule: &Rule, packet: &Parsed<'_>, out: &mut Vec<u8>) {
     writer.push(packet.payload, 0, packet.payload.len() * 8);
 }
 
-/// The size of a residue in octets. RFC 8724, section 7.4.2.
+/// Appends the size of a residue in octets (RFC 8724, section 7.4.2).
 fn size(writer: &mut BitWriter<'_>, octets: usize) {
     let escape = match size_bits(octets) {
         4 => 0,
@@ -62,7 +62,7 @@ fn read_size(reader: &mut BitReader<'_>) -> Option<usize> {
     Some(octets as usize)
 }
 
-/// Appends the packet that `residue`, what stands behind the RuleID, is by `rule`.
+/// Appends the packet that results from applying `rule` to `residue`, the octets after the RuleID.
 pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let mut reader = BitReader::new(residue);
     let mut tkl = 0;
@@ -74,7 +74,7 @@ pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Resu
         }
         values.push(value);
     }
-    // What is less than an octet is padding.
+    // Remaining bits of less than an octet are padding.
     let payload = reader.bits(reader.left() / 8 * 8).ok_or(Error::Short)?;
     let has_end = rule.descriptors.last().is_some_and(|last| last.label.id == FieldId::CoapOptionEnd);
     let is_coap = rule.descriptors.iter().any(|descriptor| descriptor.label.id == FieldId::CoapVersion);
@@ -87,7 +87,7 @@ pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Resu
     compute(rule, out.get_mut(start..).unwrap_or_default())
 }
 
-/// The value of a field. What is computed is zero until then.
+/// Returns the value of a field; zero for one that is computed later.
 fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Result<Bits, Error> {
     let known = match &descriptor.action {
         Action::NotSent(value) => return Ok(value.clone()),
@@ -113,7 +113,7 @@ fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Res
     Ok(Bits::of(&octets, 0, msb.len() + sent.len()))
 }
 
-/// Appends the fields, with delta and length in front of options.
+/// Appends the fields; options with their delta and length.
 fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), Error> {
     let mut writer = BitWriter::new(out);
     let mut before = 0;
@@ -140,7 +140,7 @@ fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), Error>
     Ok(())
 }
 
-/// Puts computed values in: lengths first, then what is computed over them. RFC 8724, section 7.4.8.
+/// Fills in computed values: lengths first, then checksums that cover them (RFC 8724, section 7.4.8).
 fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), Error> {
     let is_v4 = packet.first().is_some_and(|octet| octet >> 4 == 4);
     let udp = if is_v4 { Ipv4::LEN } else { Ipv6::LEN };
@@ -182,7 +182,7 @@ fn put(packet: &mut [u8], at: usize, word: u16) {
 mod tests {
     use super::*;
 
-    /// RFC 8724, section 7.4.2.
+    /// Sizes of RFC 8724, section 7.4.2.
     #[test]
     fn a_size_is_written_as_the_rfc_says() {
         let written = |octets| {
@@ -190,7 +190,7 @@ mod tests {
             let mut writer = BitWriter::new(&mut out);
             size(&mut writer, octets);
             let bits = size_bits(octets);
-            // The reader takes the bits of the size, and no more.
+            // The reader consumes exactly the bits of the size.
             let mut reader = BitReader::new(&out);
             let left = reader.left() - bits;
             assert_eq!((read_size(&mut reader), reader.left()), (Some(octets), left));

@@ -1,4 +1,4 @@
-//! Sizes that are known from elsewhere, and round trips of generated and captured packets.
+//! Sizes known from other sources, and round trips of generated and captured packets.
 
 pub(super) mod packets;
 
@@ -18,7 +18,7 @@ pub(super) fn learned(packets: &[Packet]) -> RuleSet {
     learner.finish()
 }
 
-/// The SCHC packets, of which each was restored bit for bit.
+/// Returns the SCHC packets, after checking that each is restored bit for bit.
 fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
     let there_and_back = |(direction, packet): &Packet| {
         let (mut schc, mut back) = (vec![7], vec![9]);
@@ -32,13 +32,13 @@ fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
     packets.iter().map(there_and_back).collect()
 }
 
-/// Octets of the first and of the last packet with rules for all of them.
+/// Octets of the first and the last packet, with rules derived from all of them.
 fn sizes(packets: &[Packet]) -> (usize, usize) {
     let schc = proven(&learned(packets), packets);
     (schc[0].len(), schc[schc.len() - 1].len())
 }
 
-/// 300 packets; the Message ID and the token of each look random.
+/// Returns 300 packets; the Message ID and token of each look random.
 fn flow(make: impl Fn(u16, [u8; 4]) -> Packet) -> Vec<Packet> {
     let packet = |i: u32| {
         let noise = (i + 1).wrapping_mul(0x9E37_79B1);
@@ -50,7 +50,7 @@ fn flow(make: impl Fn(u16, [u8; 4]) -> Packet) -> Vec<Packet> {
 const CON: Type = Type::Confirmable;
 const TIME: (u16, &[u8]) = (11, b"time");
 
-/// Plain octets of the last packet, and octets by SCHC of the first and the last one.
+/// Uncompressed octets of the last packet, and compressed octets of the first and the last one.
 fn reference(packets: &[Packet]) -> (usize, (usize, usize)) {
     (packets[packets.len() - 1].1.len(), sizes(packets))
 }
@@ -134,13 +134,13 @@ fn what_a_query_starts_with_is_in_the_rule() {
     );
 }
 
-/// Message IDs of a short capture are close to each other. That is no reason to leave bits of them out.
+/// The Message IDs of a short capture are close together; still all their bits are sent.
 #[test]
 fn what_is_chosen_at_run_time_is_sent_in_full() {
     let gets = |count| -> Vec<_> {
         (0..count).map(|i| UP6.packet(&coap(CON, Code::GET, 0x5A00 + i, b"\x07", &[TIME], b""))).collect()
     };
-    // Eight packets with one token: the token of this deployment. Seven have a token and a port by chance.
+    // Eight packets with one token: the token of this deployment. With seven, token and port are coincidence.
     assert_eq!(sizes(&gets(8)), (3, 3));
     assert_eq!(sizes(&gets(7)), (6, 6));
 }
@@ -168,7 +168,7 @@ fn coap_is_where_ports_say_so() {
     let packets = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
     let mut learner = Learner::new(Reading { ports: Ports::of(&[61_616]).unwrap(), ..Reading::default() });
     packets.iter().for_each(|(direction, packet)| learner.observe(*direction, packet));
-    // The RuleID, and the whole message.
+    // The RuleID, and the complete message.
     let message = packets[0].1.len() - 48;
     assert_eq!(proven(&learner.finish(), &packets)[0].len(), 1 + message);
 }
@@ -195,8 +195,8 @@ fn groups_share_rules_when_there_are_not_enough() {
     let rules = learned(&packets);
     assert!(rules.rules(Direction::Up).len() <= 255);
     let octets: usize = proven(&rules, &packets).iter().map(Vec::len).sum();
-    // A rule for each path, with 6 bits of the host, needs 4 octets. The other 247 RuleIDs go to ten packets each,
-    // of a host and a path, which then have 3.
+    // A rule per path, with 6 bits of the host, needs 4 octets. The other 247 RuleIDs each serve ten packets
+    // of a host and a path, which then need 3.
     assert_eq!(octets, 4 * packets.len() - 247 * 10);
     assert!(rules.provisioning_octets() > 255 * 150);
 }
@@ -235,7 +235,7 @@ fn a_length_that_no_rule_knows_is_sent() {
         (variable.field.as_str(), variable.tv.as_str(), variable.sent),
         ("CoAP.Uri-Path", "702f", None)
     );
-    // The row tells nothing of lengths, so other ones go as well.
+    // The row has no lengths, so other ones match as well.
     let other = [0, 60, 250, 400].map(|len| {
         let path = [&b"p/"[..], &vec![b'x'; len]].concat();
         UP6.packet(&coap(CON, Code::GET, 7, &[], &[(11, &path), (60, b"12")], b""))
@@ -247,7 +247,7 @@ fn a_length_that_no_rule_knows_is_sent() {
 
 #[test]
 fn a_rule_is_not_for_what_it_does_not_match() {
-    // Content-Format is a list of two, Uri-Query starts with "t=", Uri-Path is one, all of one length.
+    // Content-Format is a list of two, Uri-Query begins with "t=", Uri-Path is constant, all of equal length.
     let get = |mid: u16, path: &[u8], format: u8, query: &[u8]| {
         UP6.packet(&coap(CON, Code::GET, mid, &[], &[(11, path), (12, &[format]), (15, query)], b""))
     };
@@ -317,7 +317,7 @@ fn all_captures_come_back() {
     }
 }
 
-/// Rules that were made for other packets may not fit, but what they fit comes back.
+/// Rules derived from other packets may not match; those that match restore the packet.
 #[test]
 fn rules_of_one_capture_carry_any_other() {
     let captures = captured();

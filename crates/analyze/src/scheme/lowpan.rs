@@ -1,5 +1,5 @@
-//! 6LoWPAN, in the best case: the prefixes of the capture are contexts, and interface identifiers are those of the
-//! link addresses, which the frame says.
+//! 6LoWPAN in the best case: the prefixes of the capture are contexts, and interface identifiers are derived
+//! from link addresses, which the frame contains.
 
 use std::rc::Rc;
 
@@ -12,11 +12,11 @@ use crate::settings;
 use crate::sides::Side;
 use crate::survey::Provision;
 
-/// Both sides: they have the same contexts, and remember nothing.
+/// Both sides, which have equal contexts and no state.
 #[derive(Debug)]
 pub(super) struct Lowpan {
     settings: Settings,
-    /// The addresses of the frame that is on its way.
+    /// Addresses of the frame in transit.
     links: Links,
 }
 
@@ -66,7 +66,8 @@ impl Carrier for Lowpan {
     }
 }
 
-/// The link address that the interface identifier of an address is made of (RFC 6282, section 3.2.2).
+/// Returns the link address from which the interface identifier of an address is derived (RFC 6282, section
+/// 3.2.2).
 fn link_address(address: &[u8; 16]) -> LinkAddress {
     match *address {
         [0xFF, ..] => LinkAddress::None,

@@ -1,4 +1,4 @@
-//! ROHC with some profiles in one mode: an endpoint at each side.
+//! ROHC with a set of profiles in one mode: an endpoint at each side.
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
@@ -12,8 +12,8 @@ use super::{Carrier, Compressed, Label, Refusal};
 use crate::settings::Settings;
 use crate::sides::Side;
 
-/// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
-/// many as a context takes.
+/// Blocks for extension headers in each compressor and decompressor: enough for 64 flows with as many as a
+/// context holds.
 pub(crate) const BLOCKS: usize = 256;
 
 /// The endpoints at both sides.
@@ -54,7 +54,7 @@ impl Carrier for Rohc {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Option<Compressed>, Refusal> {
-        // No feedback waits to go in front: each packet's is polled at once.
+        // No feedback is pending for piggybacking: it is polled after each packet.
         let done = self.end(from).send(now, packet, out);
         let done = done.map_err(|error| Refusal::new("not_compressed", error))?;
         Ok(Some(Compressed {
@@ -84,12 +84,13 @@ impl Carrier for Rohc {
     }
 
     fn handle_feedback(&mut self, now: Instant, from: Side, feedback: &[u8]) {
-        // There is no packet behind the feedback, so nothing is delivered.
+        // No packet follows the feedback, so nothing is delivered.
         let _ = self.end(from).receive(now, feedback, &mut []);
     }
 }
 
-/// An end of a link as an analysis has it. The channel is that of `compressor`, in both directions.
+/// Returns an end of a link with the settings of an analysis. Both directions use the channel of
+/// `compressor`.
 pub fn endpoint(
     compressor: CompressorConfig,
     decompressor: DecompressorConfig,

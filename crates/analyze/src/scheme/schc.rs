@@ -1,4 +1,4 @@
-//! SCHC with the rules that were derived from the capture.
+//! SCHC with rules derived from the capture.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::schc::RuleSet;
 use crate::sides::Side;
 use crate::survey::{Provision, direction};
 
-/// Both sides: they have the same rules, and remember nothing.
+/// Both sides, which have equal rules and no state.
 #[derive(Debug)]
 pub(super) struct Schc {
     provision: Rc<Provision>,
@@ -25,7 +25,7 @@ impl Schc {
         &self.provision.rules
     }
 
-    /// Copies what was made to the start of `out`.
+    /// Copies the result to the start of `out`.
     fn copy_to(&self, out: &mut [u8]) -> Result<usize, Refusal> {
         let len = self.room.len();
         let out = out.get_mut(..len).ok_or_else(|| Refusal::new("output_too_small", "no room"))?;
@@ -47,7 +47,7 @@ impl Carrier for Schc {
         let (rule, header_in) = self.rules().compress_headers(direction(from), packet, &mut room);
         self.room = room;
         let len = self.copy_to(out)?;
-        // The residue and the padding behind the payload; both are less than what the rule knows.
+        // The residue, and the padding after the payload; both are shorter than the values in the rule.
         let header_out = len.saturating_sub(packet.len() - header_in);
         let format = Label::Rule(rule);
         Ok(Some(Compressed { format, profile: None, header_in, header_out, len, cid_len: 0, refresh: false }))

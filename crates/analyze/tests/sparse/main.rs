@@ -1,4 +1,5 @@
-//! Refreshes of sparse traffic: octets that they take in U-mode, and how long a decompressor that starts late waits.
+//! Refreshes of sparse traffic: their octets in U-mode, and the waiting time of a decompressor that starts
+//! late.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,32 +22,33 @@ use retimed::{PACES, retimed};
 /// Longer than any packet of the captures.
 const ROOM: usize = 4_096;
 
-/// Largest number of octets of the re-timed demo capture, of which the IP packets have 38,400.
+/// Maximum octets of the demo capture with new times, whose IP packets have 38,400.
 const DEMO_BAR: usize = 6_500;
 
-/// Largest number of octets of the readings of a thermostat, of which the IP packets have 696,270.
+/// Maximum octets of the readings of a thermostat, whose IP packets have 696,270.
 const LESHAN_BAR: usize = 300_000;
 
-/// Packets of its flow within which a decompressor that joins is served.
+/// Maximum number of packets of its flow that a joining decompressor waits.
 const JOIN_BAR: usize = 128;
 
-/// Octets of all packets of a capture, and the longest wait of a decompressor that joins late, in packets of its flow.
+/// Octets of all packets of a capture, and the longest wait of a decompressor that joins late, in packets of
+/// its flow.
 #[derive(Default)]
 struct Run {
     octets: usize,
     wait: usize,
 }
 
-/// A decompressor that has joined late, and what it got of its flow.
+/// A decompressor that joined late, and its progress in its flow.
 struct Joined {
-    /// The end that has it. It has sent the requests that responses refer to.
+    /// Its end of the link. It has sent the requests to which responses refer.
     end: Endpoint<'static>,
     packets: usize,
     /// The newest packet that was not delivered, from 1.
     lost: usize,
 }
 
-/// An end of a link in U-mode with profile `coap`, as an analysis has it.
+/// Returns an end of a link in U-mode with profile `coap`, as in an analysis.
 fn end(refresh: Refresh) -> Endpoint<'static> {
     let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
@@ -59,7 +61,7 @@ fn with_and_without(capture: &[u8]) -> (Run, usize) {
     (run(capture, Refresh::default()), run(capture, Refresh::Off).octets)
 }
 
-/// Carries every packet of a capture. At each one, another decompressor joins its flow.
+/// Sends every packet of a capture. At each one, another decompressor joins its flow.
 fn run(capture: &[u8], refresh: Refresh) -> Run {
     let mut reader = Reader::new(capture).unwrap();
     let mut directions = Directions::new(Contexts::NONE);
@@ -90,7 +92,7 @@ fn run(capture: &[u8], refresh: Refresh) -> Run {
             }
             run.wait = run.wait.max(late.lost + 1);
         }
-        // Who was served is followed for a while.
+        // A decompressor is followed for a while after it delivers packets.
         if joined.front().is_some_and(|late| late.packets > JOIN_BAR + 32) {
             joined.pop_front();
         }

@@ -1,7 +1,6 @@
-//! The report as one page: what to decide first, then what it rests on, then details that a reader opens.
+//! The report as an HTML page: the decision first, then its reasons, then details that a reader unfolds.
 //!
-//! Octets of the page are those that are sent, feedback included: the bars, the tables and the figures above
-//! them show one quantity.
+//! All octets on the page are octets sent, feedback included, so that bars, tables and figures agree.
 
 mod shown;
 mod terms;
@@ -20,16 +19,16 @@ use self::shown::Shown;
 use super::advice::Advice;
 use super::{rows, text, words};
 
-/// Numbers in sentences and figures of the page.
+/// Format of numbers in sentences and figures of the page.
 const N: Numerals = Numerals::TYPESET;
 
-/// Flows that are listed: more are a burden to a telephone.
+/// Maximum number of flows listed, limited for small screens.
 const MOST_FLOWS: usize = 60;
 
-/// Fields of SCHC rules that are listed, or a few more.
+/// Number of SCHC rule fields from which on no further rule is listed.
 const MOST_FIELDS: usize = 40;
 
-/// Packet types with a part of their own in a bar.
+/// Number of packet types with their own segment in a bar.
 const MOST_PARTS: usize = 6;
 
 pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
@@ -43,7 +42,7 @@ pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) 
     details.map(Section::folded).fold(document, Document::section)
 }
 
-/// The finding in a few words.
+/// Returns the finding in a few words.
 fn title(shown: &Shown<'_>) -> String {
     match shown.best() {
         Some(best) if best.saved_ratio > 0.0 => {
@@ -87,7 +86,7 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
     ])
 }
 
-/// Settings of both ends, and their savings.
+/// Settings of both ends, and the savings.
 fn decision(advice: &Advice) -> Section {
     let reasons = advice.rows.iter().map(|(name, text)| Tile::new(*name, Cell::Empty).detail(text));
     let facts = std::iter::once(Tile::new("use", Cell::text(&advice.headline))).chain(reasons);
@@ -151,7 +150,7 @@ fn courses(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
     (!flows.is_empty()).then(|| {
         flows.into_iter().fold(section, |section, flow| {
             let mut table = text::start_up(flow);
-            // The section has both.
+            // The section has a title of its own.
             table.title.clear();
             table.note.clear();
             section.figure(course(shown, flow)).table(table)
@@ -277,7 +276,7 @@ fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
     table
 }
 
-/// The rules that SCHC was given, if it is one of the schemes and has any.
+/// Rules of SCHC, if it is one of the schemes and has rules.
 fn rules(outcome: &Outcome) -> Option<Section> {
     let derived: Vec<_> = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref()).collect();
     let octets: usize = derived.iter().map(|rules| rules.provisioning_bytes).sum();
@@ -320,7 +319,7 @@ fn captures(outcome: &Outcome) -> Section {
     Section::new(if several { "Captures" } else { "The capture" }).text(CAPTURES).table(table)
 }
 
-/// `truncated 3, not ip 1`.
+/// Formats counts as `truncated 3, not ip 1`.
 fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
     let parts = reasons
         .iter()
@@ -328,7 +327,7 @@ fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// A number before and after, which stay in one line.
+/// Formats a number before and after compression, on one line.
 fn change(before: String, after: String) -> String {
     format!("{before}\u{a0}→\u{a0}{after}")
 }

@@ -1,10 +1,10 @@
-//! Codes, options and Content-Formats by name: the registries of CoRE Parameters.
+//! Names of codes, options and Content-Formats (IANA, CoRE Parameters).
 
 use std::fmt::Write as _;
 
 use thinair_coap::{Block, Code, code, number};
 
-/// What lies in an option.
+/// Format of an option value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Empty,
@@ -41,12 +41,12 @@ const OPTIONS: &[(u16, &str, Value)] = &[
     (number::REQUEST_TAG, "Request-Tag", Value::Opaque),
 ];
 
-/// The name of an option, and what lies in it.
+/// Returns name and value format of an option.
 pub(crate) fn option(number: u16) -> Option<(&'static str, Value)> {
     OPTIONS.iter().find(|(known, ..)| *known == number).map(|(_, name, value)| (*name, *value))
 }
 
-/// An option by number or by name.
+/// Parses an option number or name.
 pub(crate) fn option_number(text: &str) -> Result<u16, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -55,7 +55,7 @@ pub(crate) fn option_number(text: &str) -> Result<u16, String> {
     known.map(|(number, ..)| *number).ok_or_else(|| format!("`{text}` is no option: give its number"))
 }
 
-/// Content-Formats that people write by name.
+/// Content-Formats that the command accepts by name.
 const FORMATS: &[(u16, &str)] = &[
     (0, "text/plain"),
     (21, "image/gif"),
@@ -93,12 +93,12 @@ const FORMATS: &[(u16, &str)] = &[
     (30_000, "image/svg+xml"),
 ];
 
-/// The name of a Content-Format.
+/// Returns the name of a Content-Format.
 pub(crate) fn format(number: u16) -> Option<&'static str> {
     FORMATS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// A Content-Format by number, by name, or by the name behind its slash.
+/// Parses a Content-Format: a number, a name, or the part of the name after the slash.
 pub(crate) fn format_number(text: &str) -> Result<u16, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -111,14 +111,14 @@ pub(crate) fn format_number(text: &str) -> Result<u16, String> {
     })
 }
 
-/// Whether a payload of this Content-Format is text for people.
+/// True if a payload of this Content-Format is human-readable text.
 pub(crate) fn is_text(format: u16) -> bool {
     let Some(name) = self::format(format) else { return false };
-    let tells = ["text/", "json", "xml", "link-format"];
-    tells.iter().any(|part| name.contains(part))
+    let parts = ["text/", "json", "xml", "link-format"];
+    parts.iter().any(|part| name.contains(part))
 }
 
-/// What a code is called. RFC 7252, section 12.1, and others.
+/// Returns the name of a code (RFC 7252, section 12.1, and others).
 pub(crate) fn code_name(code: Code) -> &'static str {
     match code {
         Code::GET => "GET",
@@ -161,12 +161,12 @@ pub(crate) fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// A code and its name, as in `4.04 Not Found`.
+/// Formats a code with its name: `4.04 Not Found`.
 pub fn code(code: Code) -> String {
     format!("{code} {}", code_name(code)).trim_end().to_owned()
 }
 
-/// The value of an option as people read it.
+/// Formats the value of an option.
 pub(crate) fn value(number: u16, octets: &[u8]) -> String {
     let kind = option(number).map_or(Value::Opaque, |(_, kind)| kind);
     let uint =
@@ -180,7 +180,7 @@ pub(crate) fn value(number: u16, octets: &[u8]) -> String {
             None => uint.to_string(),
         },
         (Value::Block, Some(uint)) => match Block::from_uint(uint) {
-            // As RFC 7959, section 3, writes it.
+            // As written in RFC 7959, section 3.
             Some(block) => format!("{}/{}/{}", block.num, u8::from(block.more), block.size.octets()),
             None => hexadecimal(octets),
         },
@@ -188,7 +188,7 @@ pub(crate) fn value(number: u16, octets: &[u8]) -> String {
     }
 }
 
-/// Octets, as in 0x1f.
+/// Formats octets as `0x1f`.
 pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().fold("0x".to_owned(), |mut text, octet| {
         // Writing to a string does not fail.
@@ -197,7 +197,7 @@ pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     })
 }
 
-/// Text of somebody else, so that it does nothing to a terminal.
+/// Escapes control characters in text from the peer, which could change the terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Responses as people and programs read them.
+//! Output of responses as text and as JSON.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -14,11 +14,11 @@ use super::options::RequestOptions;
 use super::request::Ask;
 use crate::base64::base64;
 
-/// Where responses go.
+/// Destination of responses.
 pub(super) struct Output<'a> {
     asked: &'a Ask<'a>,
     is_terminal: bool,
-    /// Responses and notifications so far.
+    /// Number of responses and notifications so far.
     pub(super) shown: u64,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Output<'a> {
         &self.asked.arguments.options
     }
 
-    /// Shows a response or a notification, and tells whether somebody still reads.
+    /// Prints a response or a notification. Breaks if the reader has closed the pipe.
     pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<Flow> {
         let options = self.options();
         self.shown += 1;
@@ -41,7 +41,7 @@ impl<'a> Output<'a> {
         if options.include {
             include(message);
         }
-        // What is no success goes to standard error.
+        // Payloads of errors go to standard error.
         if !message.is_success() {
             return Ok(Flow::Go);
         }
@@ -53,14 +53,14 @@ impl<'a> Output<'a> {
         self.print_payload(message)
     }
 
-    /// It is over.
+    /// Prints the end of an observation.
     pub(super) fn finish(&self, report: &Report) {
         if self.options().timing && !self.options().json {
             timing(report);
         }
     }
 
-    /// There is no response.
+    /// Prints the failure of a request.
     pub(super) fn failed(&self, error: &ClientError, report: &Report) -> anyhow::Result<()> {
         if self.options().json {
             self.print_json(&Json { error: Some(error.to_string()), ..Json::new(self.asked, report) })?;
@@ -70,7 +70,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Payloads of an observation are told apart by new lines, if they are text.
+    /// Prints a payload. Text payloads of an observation are separated by newlines.
     fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Flow> {
         let payload = &*message.payload;
         let text = text(message);
@@ -96,7 +96,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whoever reads may stop reading: that is no failure, and ends an observation.
+/// Writes to standard output. A closed pipe is not an error; it ends an observation.
 fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
     let mut out = io::stdout().lock();
     match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
@@ -106,8 +106,8 @@ fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
     }
 }
 
-/// Code, options and times, as far as they are asked for.
-pub(super) fn tell(options: &RequestOptions, message: &Received<'_>, report: &Report) {
+/// Prints code, options and times, as far as requested.
+pub(super) fn print_details(options: &RequestOptions, message: &Received<'_>, report: &Report) {
     if options.include {
         include(message);
     }
@@ -116,7 +116,7 @@ pub(super) fn tell(options: &RequestOptions, message: &Received<'_>, report: &Re
     }
 }
 
-/// The payload, if it is text.
+/// Returns the payload if it is text.
 fn text<'m>(message: &'m Received<'_>) -> Option<&'m str> {
     let is_text = message.options.content_format().is_none_or(names::is_text);
     std::str::from_utf8(&message.payload).ok().filter(|_| is_text)
@@ -163,7 +163,7 @@ fn timing(report: &Report) {
 }
 
 fn milliseconds(time: Duration) -> f64 {
-    // To the microsecond.
+    // Rounded to microseconds.
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 

@@ -1,7 +1,8 @@
-//! `thinair link capacity`: what fits into an MPEG-2 transport stream of constant bit rate, without sending any.
+//! `thinair link capacity`: capacity of an MPEG-2 transport stream of constant bit rate, computed without
+//! sending.
 //!
-//! Knows arguments and how the answer looks. The model is in `thinair-ule`; the sizes of compressed headers come from
-//! our compressor, which is given packets of the stack.
+//! This module reads arguments and prints the result. The model is in `thinair-ule`; the compressor of
+//! `thinair-rohc` measures the sizes of compressed headers.
 
 use std::process::ExitCode;
 
@@ -14,40 +15,40 @@ use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, m
 
 use crate::terminal::{print, style};
 
-/// Version of the answer as JSON.
+/// Schema of the JSON output.
 const SCHEMA: &str = "thinair.capacity/1";
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// TS packets up to which the steps of padding are listed.
+/// Maximum number of TS packets for which padding steps are listed.
 const STEPS: u64 = 6;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Bits a second of whole TS packets for ULE, as in 3507k or 3.5M
+    /// Bit rate of the TS packets that carry ULE, in bit/s, such as 3507k or 3.5M
     ///
-    /// Null packets and PSI are not part of it.
+    /// Null packets and PSI are not included.
     #[arg(long, value_name = "RATE", value_parser = bitrate, default_value = "3507000")]
     bitrate: u64,
-    /// Octets of payload in a packet, separated by commas
+    /// Payload sizes of a packet in octets, separated by commas
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..),
         default_value = "40,80,120,160,200,300,512,1024"
     )]
     payload: Vec<u32>,
-    /// Headers of a packet, as in ipv6/udp/rtp
+    /// Headers of a packet, such as ipv6/udp/rtp
     ///
     /// ipv6 or ipv4, then udp (over ipv4 also udp0, without checksum), then rtp, coap or nothing.
     #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
     stack: Stack,
-    /// Refreshes of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
+    /// Refresh of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
     #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
     refresh: Refresh,
-    /// Destination address in every SNDU (D=0), 6 octets
+    /// Include a destination address in every SNDU (D=0), 6 octets
     #[arg(long)]
     npa: bool,
-    /// Compressed packets in an SNDU (PDU-Concat, RFC 5163)
+    /// Number of compressed packets per SNDU (PDU-Concat, RFC 5163)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     concat: u32,
     /// Print JSON (thinair.capacity/1)
@@ -59,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let most = arguments.stack.most_payload() as u32;
     if let Some(payload) = arguments.payload.iter().find(|payload| **payload > most) {
         eprintln!(
-            "thinair: {payload} octets do not fit into a packet of {}; at most {most}",
+            "thinair: a payload of {payload} octets exceeds the maximum of {}, {most}",
             arguments.stack
         );
         return Ok(ExitCode::from(2));
@@ -77,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number with `k` or `M` behind it, or nothing.
+/// Parses a number with an optional suffix `k` or `M`.
 pub(super) fn bitrate(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.as_bytes() {
         [.., b'k'] => (&text[..text.len() - 1], 1e3),
@@ -94,20 +95,20 @@ pub(super) fn bitrate(text: &str) -> Result<u64, String> {
 #[derive(Debug, Serialize)]
 struct Answer {
     schema: &'static str,
-    /// Bit/s of whole TS packets.
+    /// Bit rate of whole TS packets, in bit/s.
     bitrate: u64,
     ts_packets_per_second: f64,
     stack: &'static str,
     refresh: String,
-    /// Octets around a packet.
+    /// Octets of encapsulation around a packet.
     encapsulation: u32,
-    /// Compressed packets of an SNDU.
+    /// Compressed packets per SNDU.
     concat: u32,
-    /// Octets of the headers of a packet as it is.
+    /// Octets of the headers of an uncompressed packet.
     headers: usize,
-    /// Those of compressed packets, one after the other, until it begins again.
+    /// Octets of the headers of consecutive compressed packets, one period.
     compressed_headers: Vec<Run>,
-    /// Their mean: equation 5.
+    /// Mean of `compressed_headers` (equation 5).
     mean_compressed_headers: f64,
     payloads: Vec<Row>,
     padding_steps: Vec<Step>,
@@ -119,16 +120,16 @@ struct Run {
     octets: u32,
 }
 
-/// What fits of one payload.
+/// Results for one payload size.
 #[derive(Debug, Serialize)]
 struct Row {
     payload: u32,
-    /// Equations 2 to 7.
+    /// Results of equations 2 to 7.
     model: Both,
-    /// By the rules of RFC 4326, section 6.2.
+    /// Results of exact packing (RFC 4326, section 6.2).
     packing: Both,
     padding: Both,
-    /// Without compression, by equation 3 with what Multiprotocol Encapsulation puts around a packet.
+    /// Results without compression, by equation 3 with the overhead of Multiprotocol Encapsulation.
     mpe: Fits,
 }
 
@@ -136,27 +137,28 @@ struct Row {
 struct Both {
     uncompressed: Fits,
     compressed: Fits,
-    /// Percent.
+    /// Gain by compression, in percent.
     gain: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Fits {
     packets_per_second: f64,
-    /// Bits of payload a second.
+    /// Throughput of payload, in bit/s.
     throughput: f64,
-    /// TS packets of a packet.
+    /// TS packets per packet.
     ts_packets: f64,
 }
 
-/// The most payload that fits into so many TS packets in padding mode; none where not even the headers do.
+/// Largest payload that fits into a number of TS packets in padding mode; `None` if the headers alone do not
+/// fit.
 #[derive(Debug, Serialize)]
 struct Step {
     ts_packets: u64,
     uncompressed: Option<u64>,
-    /// With the smallest of the compressed headers.
+    /// With the smallest compressed header.
     smallest: Option<u64>,
-    /// With the largest of them.
+    /// With the largest compressed header.
     largest: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is written of every packet: the log, and captures of what came out of the link.
+//! Log of all packets, and captures of the packets that the link delivered.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,15 +16,15 @@ const HEADER: &str =
 
 type Capture = Writer<BufWriter<File>>;
 
-/// The files of a run.
+/// Output files of a run.
 pub(super) struct Record {
-    /// What the times of the log count from.
+    /// Origin of the times in the log.
     origin: Instant,
-    /// Nanoseconds since 1970 when the clock was zero.
+    /// Time of the origin in nanoseconds since 1970.
     epoch: u64,
     log: Option<BufWriter<File>>,
     captures: Captures,
-    /// IP packets as hosts got them.
+    /// Capture of the IP packets delivered to the hosts.
     delivered: Option<Capture>,
 }
 
@@ -32,7 +32,7 @@ enum Captures {
     None,
     /// IP packets of both directions.
     Ip(Capture),
-    /// ROHC packets, from each side.
+    /// ROHC packets of each direction.
     Rohc([Capture; 2]),
 }
 
@@ -45,7 +45,7 @@ impl Record {
         let captures = match &arguments.pcap {
             None => Captures::None,
             Some(path) if arguments.rohc => {
-                let capture = |way| capture(&of_direction(path, way), LinkType::ETHERNET);
+                let capture = |direction| capture(&of_direction(path, direction), LinkType::ETHERNET);
                 Captures::Rohc([capture("ab")?, capture("ba")?])
             }
             Some(path) => Captures::Ip(capture(path, LinkType::RAW)?),
@@ -90,7 +90,7 @@ impl Record {
         }
     }
 
-    /// Must be called: an error in dropping would be lost.
+    /// Flushes all files. Must be called: dropping ignores errors.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let mut result = self.log.map_or(Ok(()), |mut log| log.flush());
         let captures: Vec<_> = match self.captures {
@@ -101,7 +101,7 @@ impl Record {
         for mut capture in captures.into_iter().chain(self.delivered) {
             result = result.and(capture.flush());
         }
-        result.context("cannot write what the link carried")
+        result.context("cannot write the log or a capture")
     }
 }
 
@@ -114,10 +114,10 @@ fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<Capture> {
     Writer::new(create(path)?, link_type).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// `link.ab.pcap` for `link.pcap`.
-fn of_direction(path: &Path, way: &str) -> PathBuf {
+/// Returns `link.ab.pcap` for `link.pcap`.
+fn of_direction(path: &Path, direction: &str) -> PathBuf {
     let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
-    path.with_extension(extension.map_or(way.to_owned(), |extension| format!("{way}.{extension}")))
+    path.with_extension(extension.map_or(direction.to_owned(), |extension| format!("{direction}.{extension}")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Both directions of a link in one file: a compressor and a decompressor at each side, feedback between them, and CoAP
-//! responses in terms of their requests.
+//! Conversion of both directions of a link in one file: a compressor and a decompressor at each side, with
+//! feedback between them. CoAP responses are compressed with reference to their requests.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ impl Ends {
         Self([end(), end()])
     }
 
-    /// The ends at a side and at the other one.
+    /// Returns the end at a side, and the opposite end.
     fn from(&mut self, side: Side) -> (&mut Endpoint<'static>, &mut Endpoint<'static>) {
         let [a, b] = &mut self.0;
         match side {
@@ -66,7 +66,7 @@ pub(super) fn compress(arguments: &Arguments, settings: &Settings) -> anyhow::Re
     Ok(if summary.mismatches.total() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A link whose packets are written as they are compressed.
+/// A link that writes each packet as it is compressed.
 struct Compression {
     ends: Ends,
     output: Output,
@@ -76,7 +76,7 @@ struct Compression {
 }
 
 impl Compression {
-    /// Carries a packet to the other side, and its feedback back.
+    /// Transfers a packet to the other side, and its feedback back.
     fn carry(
         &mut self,
         record: &Record<'_>,
@@ -144,7 +144,7 @@ pub(super) fn decompress(
     link.output.finish()
 }
 
-/// A link whose frames are decompressed as they were written.
+/// A link whose frames are decompressed in the order of the file.
 struct Decompression {
     ends: Ends,
     output: Output,
@@ -187,7 +187,7 @@ impl Decompression {
                 summary.not_delivered.add(error.name(), record.number);
             }
         }
-        // The feedback of the ends is in the file.
+        // The file contains the feedback of the ends already.
         while receiver.poll_feedback(&mut [0; MAX_ELEMENT]).is_some() {}
         Ok(())
     }

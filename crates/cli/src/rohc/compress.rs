@@ -17,12 +17,12 @@ use crate::records::{Clock, Input, unreadable};
 use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
-Records without an IP packet are counted by reason and passed over.
+Records without an IP packet are skipped, and counted by reason.
 
-Exit status: 0 the file is written; 1 a file cannot be read or written, or a packet does not come back from \
-the command's own decompressor as it was; 2 usage.";
+Exit status: 0 if OUT is complete; 1 if a file cannot be read or written, or if the decompressor of O-mode and \
+R-mode does not restore a packet; 2 for wrong arguments.";
 
-/// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
+/// Octets by which compression may enlarge a header. An IR packet adds a few to each header at most.
 pub(super) const ROOM: usize = 1_024;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sender's side of the channel, with what stands for the other side.
+/// The sender's side of the channel, and a substitute for the other side.
 struct Link {
     packets: Packets,
     compressor: Compressor<'static>,
@@ -61,13 +61,13 @@ struct Link {
     rohc: Vec<u8>,
 }
 
-/// Where feedback comes from.
+/// Source of feedback.
 enum Peer {
-    /// Nowhere: U-mode.
+    /// None: U-mode.
     None,
-    /// From a file.
+    /// A file.
     File(FeedbackInput),
-    /// From a decompressor of the command's own.
+    /// A decompressor that the command runs.
     Own { decompressor: Box<Decompressor<'static>>, feedback_out: Option<Output>, back: Vec<u8> },
 }
 
@@ -101,7 +101,7 @@ impl Link {
         })
     }
 
-    /// Compresses and writes the packet of one record, or counts why there is none.
+    /// Compresses and writes the packet of one record, or counts the reason for skipping it.
     fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
         let packet = match self.packets.of(record) {
             Ok((_, packet)) => packet,
@@ -133,7 +133,7 @@ impl Link {
                 Ok(_) => {
                     summary.mismatches.add("differs", record.number);
                 }
-                // Nothing was lost on the way, so a packet that is refused is a fault too.
+                // Nothing was lost on the way, so a rejected packet is an error, too.
                 Err(error) => {
                     summary.mismatches.add(error.name(), record.number);
                 }
@@ -155,21 +155,22 @@ impl Link {
     }
 }
 
-/// The IP packets of a capture.
+/// Extractor of the IP packets of a capture.
 pub(super) struct Packets(Directions);
 
 impl Packets {
-    /// Those that `thinair analyze` counts under the same options.
+    /// Returns an extractor of the packets that `thinair analyze` counts under these options.
     pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         Ok(Self(Directions::of(arguments.packets.unpack().map_err(Usage::error)?)))
     }
 
-    /// Number of packets that were taken out of tunnels, by kind of tunnel.
+    /// Number of packets extracted from tunnels, by kind of tunnel.
     pub(super) fn unwrapped(&self) -> BTreeMap<&'static str, u64> {
         self.0.unwrapped().clone()
     }
 
-    /// The IP packet of a record with its direction, or a stable name of the reason why there is none to convert.
+    /// Returns the IP packet of a record with its direction, or a stable name of the reason for skipping the
+    /// record.
     pub(super) fn of<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
         let (side, packet) = self.0.packet(record)?;
         if packet.len() > MAX_PACKET_LEN {
@@ -182,7 +183,8 @@ impl Packets {
     }
 }
 
-/// Whether a pcap file can say this time; pcapng files can say later ones. A nanosecond is left for feedback.
+/// True if a pcap file can represent this time; pcapng files can represent later ones. Leaves room for a
+/// nanosecond for feedback.
 pub(super) fn is_writable(time: Timestamp) -> bool {
     u32::try_from(time.as_nanos().saturating_add(1) / 1_000_000_000).is_ok()
 }

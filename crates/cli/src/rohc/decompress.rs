@@ -14,11 +14,11 @@ use crate::options::BLOCKS;
 use crate::records::{Clock, Input, name, unreadable};
 
 pub(super) const EXIT_STATUS: &str = "\
-Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing \
-loses packets until the next refresh, and delivers none wrong.
+Packets that cannot be decompressed are dropped, and counted by reason. If the first records of a file are missing, \
+packets are dropped until the next refresh; no packet is delivered with errors.
 
-Exit status: 0 also if packets were left out; 1 a file cannot be read or written, or there were records but no \
-packet could be delivered; 2 usage.";
+Exit status: 0 for success, also if packets were dropped; 1 if a file cannot be read or written, or if it has \
+records and no packet could be delivered; 2 for wrong arguments.";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Decompress)?;
@@ -86,7 +86,7 @@ struct Link {
 }
 
 impl Link {
-    /// Decompresses and writes the packet of one record, or counts why there is none.
+    /// Decompresses and writes the packet of one record, or counts the reason for skipping it.
     fn receive(&mut self, record: &Record<'_>, summary: &mut DecompressSummary) -> anyhow::Result<()> {
         let rohc = match packet_of(record) {
             Ok(rohc) => rohc,
@@ -123,7 +123,7 @@ impl Link {
     }
 }
 
-/// The ROHC packet of a record, or a stable name of why there is none that can be converted.
+/// Returns the ROHC packet of a record, or a stable name of the reason for skipping it.
 pub(super) fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
     let rohc = record.rohc_packet().map_err(Skip::name)?.packet;
     if !is_writable(record.time) {

@@ -1,4 +1,4 @@
-//! `thinair rohc dissect`: what each ROHC packet of a capture says, told by the code that reads it.
+//! `thinair rohc dissect`: fields and outcome of each ROHC packet of a capture, traced in the decompressor.
 
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
@@ -25,21 +25,21 @@ use crate::options::{BLOCKS, ChannelOptions};
 use crate::records::{Clock, Input, Tally, unreadable};
 use crate::usage::Usage;
 
-/// Version of the objects that `--json` prints.
+/// Schema of the objects that `--json` prints.
 const SCHEMA: &str = "thinair.rohc.dissect/1";
 
-/// Octets in one line of text.
+/// Octets in one line of text output.
 const OCTETS_A_LINE: usize = 16;
 
 pub(super) const EXIT_STATUS: &str = "\
-Exit status: 0 also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
+Exit status: 0 for success, also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Capture of ROHC packets (link type 147 or EtherType 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print JSON, a line for each record (thinair.rohc.dissect/1)
+    /// Print one JSON line per record (thinair.rohc.dissect/1)
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut unread = Tally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
-        let told = match record {
+        let written = match record {
             Ok(record) => {
                 let seen = dissector.look(&record);
                 if arguments.json { writeln!(out, "{}", seen.to_json()) } else { seen.print(&mut out) }
@@ -65,10 +65,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 Ok(())
             }
         };
-        match told {
-            // `| head` has seen enough.
+        match written {
+            // The reader has closed the pipe, as `| head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
-            told => told.context("cannot write standard output")?,
+            written => written.context("cannot write standard output")?,
         }
     }
     match out.flush() {
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A receiver that looks before it decompresses.
+/// A receiver that parses each packet before it decompresses it.
 struct Dissector {
     channel: Channel,
     decompressor: Decompressor<'static>,
@@ -112,8 +112,8 @@ impl Dissector {
             Ok(parts) => {
                 let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
                 let segment = match parts.body {
-                    Body::Segment { last, .. } => Some(last),
-                    Body::Empty | Body::Header(_) => None,
+                    PacketBody::Segment { last, .. } => Some(last),
+                    PacketBody::Empty | PacketBody::Header(_) => None,
                 };
                 (feedback, segment)
             }
@@ -127,8 +127,8 @@ impl Dissector {
         Packet { octets, feedback, segment, format, fields, outcome }
     }
 
-    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profiles
-    /// 0x0006 and 0x0081 has a CRC over all of it, and is known by that.
+    /// Parses a feedback element. Its format depends on the profile of its context, which only the compressor
+    /// has. The format of profiles 0x0006 and 0x0081 is recognized by its CRC over the whole element.
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
         match Feedback::read_rfc5225(data, space) {
@@ -145,17 +145,17 @@ impl Dissector {
     }
 }
 
-/// What was seen of one record.
+/// Findings about one record.
 struct Seen<'r> {
     record: u64,
     time: Timestamp,
-    /// Nanoseconds since the first record; below zero in files that are out of order.
+    /// Nanoseconds since the first record; negative in files that are out of order.
     after: i128,
-    /// The ROHC packet, or why there is none.
+    /// The ROHC packet, or the reason for skipping the record.
     packet: Result<Packet<'r>, &'static str>,
 }
 
-/// A field as it is printed.
+/// A field in the output.
 struct Field {
     name: &'static str,
     bits: u32,
@@ -170,7 +170,7 @@ enum Content {
 /// Fields that profile `coap` reads octet by octet.
 const STRINGS: [&str; 3] = ["Source Address", "Destination Address", "Token"];
 
-/// Adds a field, or an octet to the string that it continues.
+/// Appends a field, or extends the last one by an octet.
 fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
     let Traced { name, bits, value, octets } = *traced;
     let octet =
@@ -192,7 +192,7 @@ fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
 struct Packet<'r> {
     octets: &'r [u8],
     feedback: Vec<Result<Feedback, FeedbackError>>,
-    /// Whether it is the last one, if it is a segment.
+    /// For a segment: true if it is the last one.
     segment: Option<bool>,
     format: Option<(Cid, ProfileId, Format)>,
     fields: Vec<Field>,
@@ -200,7 +200,7 @@ struct Packet<'r> {
 }
 
 impl Seen<'_> {
-    /// A head line, a line per feedback element and field, and what became of the packet.
+    /// Prints a head line, a line per feedback element and field, and the outcome of the packet.
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "#{}  {:+.6} s", self.record, self.after as f64 / 1e9)?;
         let packet = match &self.packet {
@@ -291,7 +291,7 @@ fn print_outcome(out: &mut impl Write, outcome: &Result<Decompressed, Decompress
     }
 }
 
-/// `name  bits  value`: hexadecimal, and decimal where that differs.
+/// Prints `name  bits  value`: hexadecimal, and decimal if it differs.
 fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
     let Field { name, bits, ref content } = *field;
     let value = match content {
@@ -308,7 +308,7 @@ fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
     }
 }
 
-/// What the tracer calls a fixed pattern.
+/// Name of a fixed bit pattern in the tracer.
 const DISCRIMINATOR: &str = "discriminator";
 
 fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<()> {
@@ -328,7 +328,7 @@ fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<(
     Ok(())
 }
 
-/// Returns the address in a field that is named so: "Source Address" in RFC 3095, `src_addr` in RFC 6846.
+/// Returns the address in a field with such a name: "Source Address" in RFC 3095, `src_addr` in RFC 6846.
 fn address(name: &str, octets: &[u8]) -> Option<IpAddr> {
     if !name.ends_with("Address") && !name.ends_with("_addr") {
         return None;

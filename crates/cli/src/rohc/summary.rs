@@ -1,4 +1,4 @@
-//! What the conversions count, and how they tell it: as text on standard error, or as JSON.
+//! Counters of the conversions, and their output: text on standard error, or JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ impl Tally {
     }
 }
 
-/// Packets by format, listed as the formats are.
+/// Packets by format, listed in the order of the formats.
 #[derive(Debug, Default)]
 struct Formats(BTreeMap<Format, u64>);
 
@@ -49,21 +49,21 @@ impl fmt::Display for Formats {
     }
 }
 
-/// Feedback elements on their way.
+/// Counters of feedback elements.
 #[derive(Debug, Default)]
 pub(super) struct FeedbackCounts {
-    /// Elements that a decompressor of this command made.
+    /// Elements created by a decompressor of this command.
     pub(super) made: u64,
-    /// Octets of those, with their type octets.
+    /// Octets of those, including their type octets.
     pub(super) octets_made: u64,
-    /// Elements that the compressor took.
+    /// Elements that the compressor accepted.
     pub(super) taken: u64,
-    /// Elements and records that it did not take.
+    /// Elements and records that the compressor rejected.
     pub(super) refused: Tally,
 }
 
 impl FeedbackCounts {
-    /// Counts what became of one element.
+    /// Counts the outcome of one element.
     pub(super) fn receive(&mut self, record: u64, outcome: Result<(), FeedbackError>) {
         match outcome {
             Ok(()) => self.taken += 1,
@@ -83,12 +83,12 @@ impl FeedbackCounts {
     }
 }
 
-/// What `compress` did.
+/// Counters of `compress`.
 #[derive(Debug, Default)]
 pub(super) struct CompressSummary {
     pub(super) records: u64,
     pub(super) skipped: Tally,
-    /// Packets that were looked for in a tunnel, by its kind.
+    /// Packets extracted from tunnels, by kind of tunnel.
     pub(super) unwrapped: BTreeMap<&'static str, u64>,
     packets: u64,
     octets_in: u64,
@@ -98,7 +98,7 @@ pub(super) struct CompressSummary {
     refreshes: u64,
     formats: Formats,
     pub(super) feedback: FeedbackCounts,
-    /// Packets that the command's own decompressor did not give back as they were.
+    /// Packets that the command's own decompressor did not restore exactly.
     pub(super) mismatches: Tally,
 }
 
@@ -113,7 +113,7 @@ impl CompressSummary {
         self.formats.add(compressed.format);
     }
 
-    /// Counts an element of feedback that is sent on the same link.
+    /// Counts a feedback element that is sent on the same link.
     pub(super) fn count_feedback(&mut self, octets: usize) {
         self.feedback.made += 1;
         self.feedback.octets_made += octets as u64;
@@ -158,7 +158,7 @@ impl CompressSummary {
     }
 }
 
-/// What `decompress` did.
+/// Counters of `decompress`.
 #[derive(Debug, Default)]
 pub(super) struct DecompressSummary {
     pub(super) records: u64,
@@ -167,13 +167,13 @@ pub(super) struct DecompressSummary {
     pub(super) octets_in: u64,
     pub(super) delivered: u64,
     octets_out: u64,
-    /// Packets that updated a context and held no IP packet.
+    /// Packets that updated a context and contained no IP packet.
     only_updates: u64,
-    /// Packets of feedback alone, and segments of a unit that goes on.
+    /// Packets with feedback only, and segments of an incomplete unit.
     pub(super) nothing_yet: u64,
     pub(super) not_delivered: Tally,
     formats: Formats,
-    /// Feedback elements in front of packets, for a compressor that is not here.
+    /// Feedback elements in front of packets, for the compressor at the other end.
     pub(super) feedback_in_front: u64,
     pub(super) feedback: FeedbackCounts,
 }
@@ -227,7 +227,7 @@ impl DecompressSummary {
     }
 }
 
-/// Lines of a label and a value; empty values are left out.
+/// Lines of a label and a value; empty values are omitted.
 struct Lines {
     title: String,
     lines: Vec<(&'static str, String)>,
@@ -262,7 +262,7 @@ impl Lines {
         self.add("feedback refused", &feedback.refused);
     }
 
-    /// What both ends compare.
+    /// Adds the name of the bases, which both ends compare.
     fn add_template(&mut self, settings: &Settings) {
         self.add("template", settings.template.as_deref().unwrap_or_default());
     }
@@ -276,7 +276,7 @@ impl Lines {
     }
 }
 
-/// The summary with what it is a summary of.
+/// Prints the summary with the name of its schema and command.
 fn print_json(
     arguments: &Arguments,
     settings: &Settings,
@@ -311,13 +311,13 @@ fn print_json(
     print_line(&text)
 }
 
-/// Prints to standard output, where a reader who has gone is no panic.
+/// Prints to standard output. A closed pipe is an error, not a panic.
 fn print_line(text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     writeln!(std::io::stdout(), "{text}").context("cannot write standard output")
 }
 
-/// `12,345 -> 6,789 (45.0 % saved)`.
+/// Formats as `12,345 -> 6,789 (45.0 % saved)`.
 fn change(before: u64, after: u64) -> String {
     let saved = saved_ratio(before, after)
         .map(|ratio| format!(" ({} saved)", Numerals::TERMINAL.percent(ratio, 1)))
@@ -325,7 +325,7 @@ fn change(before: u64, after: u64) -> String {
     format!("{} -> {}{saved}", number(before), number(after))
 }
 
-/// Below zero where it grew; `None` of nothing.
+/// Returns the share saved, negative for growth; `None` if there was nothing.
 fn saved_ratio(before: u64, after: u64) -> Option<f64> {
     (before > 0).then(|| 1.0 - after as f64 / before as f64)
 }

@@ -9,7 +9,7 @@ use thinair_segment::{Network, Sizer};
 use crate::usage::Usage;
 use crate::values::listen;
 
-/// Version of the objects that `--json` prints.
+/// Schema of the objects that `--json` prints.
 #[cfg(target_os = "linux")]
 const SCHEMA: &str = "thinair.segment.proxy/1";
 
@@ -17,17 +17,17 @@ const AFTER_HELP: &str = "\
 Examples:\n  \
 thinair segment proxy --listen 8080 --to 10.9.0.2:80 --constrained server\n  \
 thinair segment proxy --listen [fd00::1]:5000 --to 127.0.0.1:5000 --constrained client --sizer fixed:168 --json\n\n\
-It needs no privilege. It ends on SIGINT and SIGTERM; streams that are open then get a reset, as does each side of a stream \
-whose other side has failed: nothing that is cut short looks complete.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+Needs no privileges. Runs until SIGINT or SIGTERM. Open streams are then reset, and so is a stream when its other side \
+fails, so that truncated data never looks complete.\n\n\
+Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Port to listen at, on 127.0.0.1, or address and port
+    /// Listening port on 127.0.0.1, or address and port
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen)]
     listen: SocketAddr,
-    /// Destination of every stream: address or name, and port
+    /// Destination of all streams: HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
     /// Side of the constrained network: that of the clients, or of the server
@@ -36,25 +36,25 @@ pub(crate) struct Arguments {
     /// Algorithm for segment sizes: fixed:OCTETS, dmss, tssa or adaptive
     #[arg(long, value_name = "NAME", default_value = "adaptive")]
     sizer: Sizer,
-    /// Octets of a packet in one frame of the constrained network (tssa, adaptive)
+    /// Maximum size of a packet in one frame of the constrained network, in octets (tssa, adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 106, value_parser = clap::value_parser!(u16).range(16..=2_048), help_heading = "Segments")]
     frame: u16,
     /// Octets of headers of a segment in the constrained network (adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 52, value_parser = clap::value_parser!(u16).range(0..=200), help_heading = "Segments")]
     headers: u16,
-    /// Minimum segment size; the smaller one of dmss
+    /// Minimum segment size; for dmss the smaller one
     #[arg(long, value_name = "OCTETS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     least: u16,
-    /// Maximum segment size, at most the MSS of a stream; the larger one of dmss
+    /// Maximum segment size, limited by the MSS of a stream; for dmss the larger one
     #[arg(long, value_name = "OCTETS", default_value_t = 1_024, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     most: u16,
-    /// Maximum number of streams at a time; others wait
+    /// Maximum number of concurrent streams; further ones wait
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     max_connections: u16,
-    /// Report open streams at this interval, not only at their ends
+    /// Interval of reports on open streams [default: only at their ends]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     every: Option<Duration>,
-    /// Print JSON, a line for each report (thinair.segment.proxy/1)
+    /// Print one JSON line per report (thinair.segment.proxy/1)
     #[arg(long)]
     json: bool,
 }
@@ -71,7 +71,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Arguments {
-    /// The control, with what is known of the network.
+    /// Returns the size algorithm, with the given properties of the network.
     fn sizer(&self) -> Result<Sizer, String> {
         let &Self { frame, headers, least, most, .. } = self;
         if least > most {
@@ -81,13 +81,13 @@ impl Arguments {
     }
 }
 
-/// Elsewhere there is none.
+/// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("a proxy that cuts segments needs Linux")
+    anyhow::bail!("the proxy needs Linux")
 }
 
-/// Carries streams until it is told to end.
+/// Relays streams until a signal ends the process.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     use std::io::Write as _;
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let to = arguments
         .to
         .to_socket_addrs()
-        .map_err(|why| Usage::error(format!("cannot find `{}`: {why}; expected HOST:PORT", arguments.to)))?;
+        .map_err(|why| Usage::error(format!("cannot resolve `{}`: {why}; expected HOST:PORT", arguments.to)))?;
     let to = to.into_iter().next().with_context(|| format!("`{}` has no address", arguments.to))?;
     let constrained = match arguments.constrained {
         Side::Client => Constrained::Client,
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         max_connections: arguments.max_connections.into(),
         tell: arguments.every,
     })?;
-    eprintln!("thinair: streams to {} go on to {to}", proxy.address());
+    eprintln!("thinair: relaying streams from {} to {to}", proxy.address());
     let mut output = Ok(());
     proxy.run(&mut |progress: &Progress<'_>| {
         let line = if arguments.json { json(progress).to_string() } else { words(progress) };
@@ -125,8 +125,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     })?;
     match output {
-        // Who has read enough has closed the pipe.
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(why).context("tell of streams"),
+        // The reader has closed the pipe.
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(why).context("cannot write to standard output"),
         _ => Ok(()),
     }
 }

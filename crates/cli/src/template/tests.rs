@@ -31,7 +31,7 @@ fn a_name_tells_lists_apart() {
     }
 }
 
-/// The example at the top of the module is one.
+/// The example in the module documentation is a valid template file.
 #[test]
 fn the_example_is_a_template_file() {
     let lines = include_str!("../template.rs").lines().filter_map(|line| line.strip_prefix("//!"));
@@ -72,7 +72,7 @@ fn base(random: &mut Random) -> Base {
     base
 }
 
-/// Adds a template, if there is room for it.
+/// Adds a template; returns false if there is no room.
 fn push(base: &mut Base, random: &mut Random) -> bool {
     let types = [Type::Confirmable, Type::NonConfirmable, Type::Acknowledgement, Type::Reset];
     let ids = [MessageIdMode::Counted, MessageIdMode::OfRequest, MessageIdMode::Irregular];

@@ -1,4 +1,4 @@
-//! `thinair tunnel check`: a configuration looked over, and compared with that of the other end.
+//! `thinair tunnel check`: checks a configuration, and compares it with that of the other end.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,18 +16,18 @@ use super::{describe, sources};
 use crate::terminal::print;
 
 pub(super) const EXIT_STATUS: &str = "\
-Nothing is started; key files are read, and nothing of them is shown. With --against, what both ends must agree on is compared; addresses that must \
-differ are not.\n\n\
-Exit status: 0 if it can be started so; 2 if something is wrong, or the ends do not agree.";
+Starts nothing. Reads key files, and prints only the ids of their keys. --against compares the settings that must be equal at both ends, not the \
+addresses, which differ.\n\n\
+Exit status: 0 if the configuration is valid; 2 if it is not, or if the ends disagree.";
 
 const SCHEMA: &str = "thinair.tunnel.check/1";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Configuration to check
+    /// Configuration file to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Configuration of the other end, with which it must agree
+    /// Configuration file of the other end, to compare with
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Print JSON (thinair.tunnel.check/1)
@@ -84,7 +84,7 @@ fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
     Ok(sources::plan(&settings, &Folders::of(&settings, name)?, &config::system_resolver)?)
 }
 
-/// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.
+/// Returns the key ids of each file, by which ends can compare keys, and the errors in key files.
 fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for file in plan.key_files() {

@@ -1,4 +1,4 @@
-//! `thinair tunnel run`: a plan, and the daemon that does it.
+//! `thinair tunnel run`: builds a plan from the settings, and runs the daemon.
 
 use std::process::ExitCode;
 #[cfg(target_os = "linux")]
@@ -16,19 +16,19 @@ use super::{describe, sources};
 use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
-Examples: two ends of a tunnel, with the same key file at both\n  \
+Examples: both ends of a tunnel, with copies of one key file\n  \
 thinair tunnel keygen sat.key\n  \
 thinair tunnel run udp://:7000 --key sat.key --address 10.9.0.1/30\n  \
 thinair tunnel run udp://198.51.100.7:7000 --key sat.key --address 10.9.0.2/30\n\n\
-It ends cleanly on SIGINT and SIGTERM. Logs go to standard error; RUST_LOG chooses them, as in \
-RUST_LOG=thinair_tunnel=trace.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for a wrong configuration.";
+Runs until SIGINT, SIGTERM or `thinair tunnel down`, and then undoes all its changes. Logs go to standard error; \
+RUST_LOG filters them, for example RUST_LOG=thinair_tunnel=trace.\n\n\
+Exit status: 0 after a request to end; 1 for a failure; 2 for a wrong configuration.";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     options: TunnelOptions,
-    /// Log more; twice for still more
+    /// Log more; repeat for even more
     #[arg(long, short, action = clap::ArgAction::Count, help_heading = "Daemon")]
     verbose: u8,
 }
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Logs to standard error: RUST_LOG says what, or --verbose how much.
+/// Logs to standard error. RUST_LOG selects the messages, otherwise --verbose does.
 fn log(verbose: u8) {
     let level = match verbose {
         0 => "info",
@@ -51,7 +51,7 @@ fn log(verbose: u8) {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A service's log has times already.
+    // The journal adds times itself.
     if std::env::var_os("JOURNAL_STREAM").is_some() {
         subscriber.without_time().with_ansi(false).init();
     } else {
@@ -59,8 +59,8 @@ fn log(verbose: u8) {
     }
 }
 
-/// Where all is told by arguments and none names the interface, the first name that is free: several tunnels may run on a
-/// host, also in different namespaces, which share the folder of sockets.
+/// Chooses the first free interface name, if all settings are arguments and none names the interface. Several
+/// tunnels can run on a host, also in different namespaces, which share the folder of sockets.
 #[cfg(target_os = "linux")]
 fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     use thinair_os::{Interface, Namespace};
@@ -69,10 +69,10 @@ fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     if options.config.is_some() || options.name.is_some() || options.tun.is_some() {
         return Ok(options);
     }
-    // One that is not there is reported when it is needed.
+    // A missing namespace is reported when it is needed.
     let namespace = options.netns.as_deref().and_then(|name| Namespace::open(name).ok());
     let is_taken = |name: &str| {
-        // A persistent one that nobody uses is meant for whoever comes.
+        // A persistent interface that is not in use is free.
         let taken = || Interface::named(name).is_ok_and(|interface| interface.is_running());
         let there = namespace.as_ref().map_or_else(|| Ok(taken()), |namespace| namespace.within(taken));
         there.unwrap_or(false) || RunFolder::is_in_use(&sources::folder_of(name))
@@ -82,13 +82,13 @@ fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     Ok(options)
 }
 
-/// Elsewhere there are no interfaces.
+/// Other systems have no TUN interfaces.
 #[cfg(not(target_os = "linux"))]
 fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     Ok(options)
 }
 
-/// Runs the daemon until it is told to end.
+/// Runs the daemon until a signal or request ends it.
 #[cfg(target_os = "linux")]
 fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     use thinair_tunnel::daemon::{Daemon, RunError, Source};
@@ -108,7 +108,7 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     };
     let source = has_file.then(|| Arc::new(source));
     let mut daemon = Daemon::open(&plan, claimed, source).map_err(|error| match error {
-        // What is told, not what the system does: the next try is no better.
+        // Errors of the configuration, not of the system: another attempt would fail again.
         RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
             Usage::error(error.to_string())
         }
@@ -117,7 +117,7 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     Ok(daemon.run()?)
 }
 
-/// Elsewhere there is none.
+/// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
 fn daemon(_settings: &Settings, _options: TunnelOptions) -> anyhow::Result<()> {
     anyhow::bail!("a tunnel needs Linux")

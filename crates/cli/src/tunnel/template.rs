@@ -1,4 +1,4 @@
-//! `thinair tunnel config`: configurations to begin with.
+//! `thinair tunnel config`: example configurations.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use thinair_tunnel::config::templates::Template;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Kind of configuration
+    /// Kind of configuration to print
     #[arg(value_enum, value_name = "KIND")]
     kind: Kind,
 }
@@ -18,11 +18,11 @@ enum Kind {
     Pair,
     /// One end with several peers over UDP
     Hub,
-    /// Sites that all hear each other: a site of its own
+    /// Mesh of sites: settings of one site
     Mesh,
-    /// What all sites of a mesh share: the file that `mesh` includes
+    /// Mesh of sites: common settings, which the file of `mesh` includes
     Shared,
-    /// A receiver of a transport stream that nobody answers
+    /// Receiver of a one-way transport stream
     OneWay,
     /// Two ends of a serial line
     Serial,

@@ -1,7 +1,7 @@
-//! Bodies in parts: responses of which not all blocks were fetched, uploads that are not complete. RFC 7959.
+//! Stored bodies: responses of which not all blocks were fetched, and incomplete uploads. RFC 7959.
 //!
-//! Both are bounded in number, in octets, and in time. When there is no room, the transfer that has rested for longest
-//! gives up its own.
+//! Both are bounded in number, in octets, and in time. When there is no room, the transfer with the longest pause is
+//! dropped.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -22,15 +22,15 @@ use crate::option::OptionList;
 use crate::request::Response;
 use crate::table::Key;
 
-/// Whose transfer it is, and which one.
+/// Peer and transfer.
 pub(super) type Transfer = (Key, u64);
 
-/// What is held for others.
+/// Bodies that are stored for peers.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     downloads: BTreeMap<Transfer, Held>,
     uploads: BTreeMap<Transfer, Held>,
-    /// Octets of all of them.
+    /// Octets of all bodies.
     octets: usize,
 }
 
@@ -42,7 +42,7 @@ struct Held {
     deadline: Instant,
 }
 
-/// Uploads or downloads.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
     Up,
@@ -57,19 +57,20 @@ impl Bodies {
         }
     }
 
-    /// Octets that are held.
+    /// Returns the octets of all bodies.
     pub(super) const fn octets(&self) -> usize {
         self.octets
     }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Octets of bodies that are held for peers, at most [`Limits::max_bodies`](crate::Limits::max_bodies).
+    /// Returns the octets of bodies that are stored for peers, at most
+    /// [`Limits::max_bodies`](crate::Limits::max_bodies).
     pub const fn held_octets(&self) -> usize {
         self.bodies.octets()
     }
 
-    /// Keeps a response of which not all blocks were sent, if there is room.
+    /// Stores a response of which not all blocks were sent, if there is room.
     pub(super) fn hold_body(
         &mut self,
         now: Instant,
@@ -91,7 +92,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.peers.pin(peer);
     }
 
-    /// Makes room for one more transfer and for octets; false if there cannot be. `but` is not given up for it.
+    /// Makes room for one more transfer and for octets; false if that is impossible. `but` is not dropped for it.
     fn make_room(&mut self, way: Way, octets: usize, but: Option<Transfer>) -> bool {
         if octets > self.config.limits.max_bodies {
             return false;
@@ -116,7 +117,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// A transfer is over, or has rested for too long.
+    /// Drops a transfer that is complete or has paused for too long.
     pub(super) fn drop_body(&mut self, way: Way, transfer: Transfer) -> Option<Vec<u8>> {
         let held = self.bodies.of(way).remove(&transfer)?;
         self.bodies.octets -= held.octets.capacity();
@@ -125,11 +126,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(held.octets)
     }
 
-    /// Answers a request for a further block out of what is held. False if the application has to be asked.
+    /// Answers a request for a further block from a stored body. False if the application has to answer.
     pub(super) fn respond_from_held(&mut self, now: Instant, pending: &Pending, block: Block) -> bool {
         let transfer = (pending.peer, pending.transfer);
         let Some(held) = self.bodies.downloads.remove(&transfer) else {
-            // A request that does something is not done again for its response.
+            // A request that changes the resource is not processed again for its response.
             if code::is_safe(pending.method) {
                 return false;
             }
@@ -164,8 +165,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// A block of a request's body. The body, once it is complete; until then, and if something is wrong, the block is
-    /// answered here. RFC 7959, section 2.5.
+    /// Processes a block of a request's body. Returns the body once it is complete; until then, and after an error,
+    /// answers the block itself. RFC 7959, section 2.5.
     pub(super) fn upload<'d>(
         &mut self,
         now: Instant,
@@ -205,7 +206,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             None => (Vec::new(), false),
         };
         self.bodies.octets -= octets.capacity();
-        // The latest block may come once more, in another message.
+        // The latest block may arrive again, in another message.
         if known && end == octets.len() && block.offset() < end {
             octets.truncate(block.offset());
         }
@@ -237,7 +238,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         self.timers.insert((deadline, Timed::Body(Way::Up, transfer)));
         let size = block.size.min(self.limits(pending.peer).block);
-        // NUM says which block is acknowledged, in the unit in which it came, unless a smaller one is asked for.
+        // NUM acknowledges the block in the unit in which it came, unless a smaller one is requested.
         let echoed = Block { size, ..block };
         self.answer_plain(now, pending, Response::new(code::CONTINUE).uint(number::BLOCK1, echoed.to_uint()));
         None

@@ -1,4 +1,4 @@
-//! What a response does to its request: it ends it, asks for the next block, or is one of many notifications. RFC 7252,
+//! Effect of a response on its request: it ends it, requests the next block, or is one of many notifications. RFC 7252,
 //! section 5.3; RFC 7641, section 3; RFC 7959, section 2; RFC 9175, section 2.3.
 
 use alloc::borrow::Cow;
@@ -20,54 +20,54 @@ use crate::number;
 use crate::request::Received;
 use crate::table::Key;
 
-/// How often a transfer is begun again.
+/// Largest number of restarts of a transfer.
 const RESTARTS: u8 = 3;
 
-/// Observe of a client.
+/// State of a client's observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Observing {
     No,
-    /// Observe 0 is in the request.
+    /// The request contains Observe 0.
     Registering,
-    /// Notifications come.
+    /// Notifications are expected.
     Active,
-    /// Observe 1 is in the request.
+    /// The request contains Observe 1.
     Leaving,
 }
 
-/// A body on its way to the server.
+/// A body that is being sent to the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upload {
-    /// The block under way.
+    /// Offset of the block under way, in octets.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) size: BlockSize,
 }
 
-/// A body on its way from the server.
+/// A body that is being received from the server.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
     pub(super) octets: Vec<u8>,
     pub(super) size: BlockSize,
     etag: Option<Vec<u8>>,
-    /// Its first block was a notification.
+    /// True if the first block was a notification.
     notification: bool,
     total: Option<usize>,
 }
 
-/// What comes after a response.
+/// Action after a response.
 enum Next<'d> {
-    /// One more message.
+    /// Send the next message of the call.
     Send,
-    /// Nothing: it is too old.
+    /// Ignore an old response.
     Ignore,
     Fail(CallError),
-    /// The body is complete; `true` if it is a notification.
+    /// Deliver the complete body; `true` if it is a notification.
     Deliver(Cow<'d, [u8]>, bool),
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// The response to a request has arrived.
+    /// Processes the response to a request.
     pub(super) fn call_response<'d>(
         &mut self,
         now: Instant,
@@ -124,8 +124,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Until the next notification; if there is none in Max-Age and 5 to 15 s, the client registers again. RFC 7641,
-    /// section 3.3.1.
+    /// Sets the deadline of the next notification; if there is none within Max-Age and 5 to 15 s, the client registers
+    /// again. RFC 7641, section 3.3.1.
     fn keep_observing(&mut self, now: Instant, key: Key, max_age: u32) {
         let random = self.random();
         let Some(call) = self.calls.get_mut(key) else { return };
@@ -176,14 +176,15 @@ impl Call {
         self.next_block2(message, digest, stream, limit)
     }
 
-    /// RFC 7641, section 3.4. A stream keeps the order by itself: RFC 8323, section 7.1.
+    /// True if a notification is newer than the latest. RFC 7641, section 3.4. A stream preserves the order: RFC 8323,
+    /// section 7.1.
     fn is_fresh(&self, now: Instant, sequence: u32) -> bool {
         let Some((last, at)) = self.sequence else { return true };
         let ahead = sequence.wrapping_sub(last) & 0xFF_FFFF;
         0 < ahead && ahead < 1 << 23 || now > at + Duration::from_secs(128)
     }
 
-    /// Whether the body is still on its way. RFC 7959, sections 2.5 and 2.9.
+    /// Returns the next step of an upload; `None` if it is complete. RFC 7959, sections 2.5 and 2.9.
     fn next_block1<'d>(&mut self, message: &Message<'d>, digest: &Digest) -> Option<Next<'d>> {
         let hint = digest.block1.map(|block| block.size);
         let size = self.upload.map(|upload| upload.size);
@@ -209,7 +210,7 @@ impl Call {
         Some(Next::Send)
     }
 
-    /// Whether the response is still on its way. RFC 7959, section 2.4.
+    /// Returns the step after a response: the next block, delivery of the body, or failure. RFC 7959, section 2.4.
     fn next_block2<'d>(
         &mut self,
         message: &Message<'d>,
@@ -245,7 +246,7 @@ impl Call {
             if self.restarts > RESTARTS || !code::is_safe(self.method) {
                 return Next::Fail(CallError::Changed);
             }
-            // From its first block, which asks to observe again if that is what it was about.
+            // From the first block, with Observe 0 again if the transfer was a notification.
             if self.observing == Observing::Active {
                 self.observing = Observing::Registering;
             }
@@ -278,7 +279,7 @@ impl Call {
     }
 }
 
-/// Whether a block has the octets that it has to have.
+/// True if a block has the number of octets that its option requires.
 fn is_sound(block: Block, octets: usize, stream: bool) -> bool {
     match (block.size, block.more) {
         (BlockSize::BERT, _) if !stream => false,

@@ -1,4 +1,4 @@
-//! Requests to peers: how they are sent, in how many messages, and how they end. RFC 7252, section 5.
+//! Requests to peers: sending, division into messages, completion. RFC 7252, section 5.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -31,20 +31,20 @@ pub(crate) struct Call {
     pub(super) token: Token,
     pub(super) flight: Option<Key>,
     deadline: Option<Instant>,
-    /// It waits for the CSM of the other side.
+    /// True while it waits for the CSM of the other side.
     parked: bool,
     pub(super) observing: Observing,
     /// The Token of the observation.
     pub(super) observed: Option<Token>,
-    /// The latest Observe and when it came.
+    /// Value and arrival time of the latest Observe.
     pub(super) sequence: Option<(u32, Instant)>,
     pub(super) upload: Option<Upload>,
     pub(super) download: Option<Download>,
-    /// The value that the server wants to see. RFC 9175.
+    /// Value that the server wants to see in Echo. RFC 9175.
     pub(super) echo: Option<Vec<u8>>,
-    /// How often a block-wise transfer was begun again.
+    /// Number of restarts of a block-wise transfer.
     pub(super) restarts: u8,
-    /// The last octet of a Token counts transmissions.
+    /// True if the last octet of the Token counts transmissions.
     counted: bool,
 }
 
@@ -55,7 +55,7 @@ impl Call {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Sends a request, in blocks if its body is too large for one message. Events tell what becomes of it.
+    /// Sends a request, in blocks if its body is too large for one message. Its outcome is an event.
     pub fn request(&mut self, now: Instant, peer: P, request: &Request<'_>) -> Result<CallId, RequestError> {
         if !is_method(request.method) {
             return Err(RequestError::NotAMethod(request.method));
@@ -111,13 +111,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(CallId(key))
     }
 
-    /// The options of a request, and if another one under way has the same and may have a body, a Request-Tag: blocks of
-    /// the two would be taken for each other's. RFC 9175, section 3.3.
+    /// Returns the options of a request; with a Request-Tag if another request under way has equal options and may have a
+    /// body, so that the server does not mix blocks of the two. RFC 9175, section 3.3.
     fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
         let mut options = request.options.clone();
         let same =
             |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
-        // That of FETCH has a body, too.
+        // A FETCH has a body, too.
         if request.method != Code::GET && self.calls.iter().any(|(_, call)| same(call)) {
             self.request_tag = self.request_tag.wrapping_add(1);
             options.push_uint(number::REQUEST_TAG, self.request_tag);
@@ -125,7 +125,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         options
     }
 
-    /// A Token that no request to this peer has; if it is `counted`, with an octet more, which is zero.
+    /// Returns a Token that no request to this peer uses; if it is `counted`, with another octet, which is zero.
     fn new_token(&mut self, peer_key: Key, counted: bool) -> Token {
         let longest = if counted { 7 } else { 8 };
         let whole = |value: u64, len: usize| match counted {
@@ -140,7 +140,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
             match self.config.policy.tokens {
                 Tokens::Random(len) => {
-                    // If short ones are taken, a longer one is not.
+                    // If the short ones are in use, a longer one is not.
                     peer.token = peer.token.wrapping_add(1);
                     let token = whole(random ^ peer.token, usize::from(len.max(1)));
                     if !self.by_token.contains_key(&(peer_key, token)) {
@@ -162,7 +162,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The call that a Token belongs to, and which transmission of its message, if the Token says so.
+    /// Returns the call of a Token, and the number of its transmission if the Token contains it.
     pub(super) fn call_of(&self, peer: Key, token: &Token) -> Option<(Key, Option<u8>)> {
         let call = |token: &Token| self.by_token.get(&(peer, *token)).copied();
         let is_counted = |call: &Key| self.calls.get(*call).is_some_and(Call::is_counted);
@@ -176,15 +176,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some((call(&token.with_last(0)?).filter(is_counted)?, Some(count)))
     }
 
-    /// The answer to a registration has come with its acknowledgement. It is no older than what was observed before, even
-    /// if the server counts from its beginning again.
+    /// Processes the answer to a registration that came with its acknowledgement. It is no older than the state observed
+    /// before, even if the server has restarted its sequence.
     pub(super) fn registered(&mut self, key: Key) {
         if let Some(call) = self.calls.get_mut(key).filter(|call| call.observing == Observing::Registering) {
             call.sequence = None;
         }
     }
 
-    /// What was received does not count. If it has answered the message under way, another one has to come.
+    /// Ignores a response. If it has answered the message under way, another response has to come.
     pub(super) fn keep_waiting(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get(key) else { return };
         let under_way = call.flight.is_some_and(|flight| self.flights.get(flight).is_some());
@@ -196,8 +196,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Another message of a call has another Token, so that late responses are told from each other (RFC 9175, section
-    /// 4.2); that of an observation stays with it.
+    /// Gives another message of a call another Token, to distinguish late responses from each other (RFC 9175, section
+    /// 4.2); the Token of an observation stays.
     fn renew_token(&mut self, key: Key) -> Option<Token> {
         let call = self.calls.get(key)?;
         let (peer, token, counted) = (call.peer, call.token, call.counted);
@@ -216,7 +216,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(next)
     }
 
-    /// Sends the next message of a call; `again` if there was one before.
+    /// Sends the next message of a call; `again` if it is not the first.
     pub(super) fn send_call(&mut self, now: Instant, key: Key, again: bool) -> Result<(), CallError> {
         self.clear_deadline(key);
         if again {
@@ -249,7 +249,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let fits =
                 overhead + 1 + len <= limits.message && (stream.is_some() || len <= limits.block.octets());
             if stream == Some(false) && !fits {
-                // How large messages may be is not known yet.
+                // The largest message that the peer accepts is not known yet.
                 self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
                 self.set_deadline(key, now + self.config.timing.response_timeout);
                 return Ok(());
@@ -312,7 +312,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// The server has the request: now the response has its time.
+    /// Starts the time limit of the response: the server has the request.
     pub(super) fn call_acknowledged(&mut self, now: Instant, key: Key) {
         if let Some(call) = self.calls.get_mut(key) {
             if call.confirmable {
@@ -336,7 +336,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// A response has not come, or the representation that is observed is too old.
+    /// Processes the expiry of a call's deadline: a response is missing, or the observed representation is too old.
     pub(super) fn call_timeout(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.deadline = None;
@@ -349,7 +349,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.call_failed(now, key, CallError::NoResponse);
     }
 
-    /// The next message of a call; if it cannot be sent, the call has failed.
+    /// Sends the next message of a call; if that is impossible, the call fails.
     pub(super) fn continue_call(&mut self, now: Instant, key: Key) {
         if let Err(error) = self.send_call(now, key, true) {
             self.call_failed(now, key, error);
@@ -376,9 +376,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(call)
     }
 
-    /// Gives a request or an observation up. [`Event::Failed`] says so; what arrives for it later is rejected, which ends
-    /// an observation, too.
-    /// Over a stream, where nothing is rejected, the server is told. RFC 8323, section 7.4.
+    /// Cancels a request or an observation. [`Event::Failed`] follows; later messages for it are rejected, which also
+    /// ends an observation at the server. Over a stream, where nothing is rejected, the client deregisters explicitly.
+    /// RFC 8323, section 7.4.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
         if let Some(state) = self.calls.get(call.0)
             && let Some(token) = state.observed.filter(|_| state.observing != Observing::Leaving)
@@ -392,7 +392,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.call_failed(now, call.0, CallError::Cancelled);
     }
 
-    /// Asks for the end of an observation: Observe 1. The response to it is an [`Event::Response`]. False if nothing is
+    /// Requests the end of an observation: Observe 1. The response to it is an [`Event::Response`]. False if nothing is
     /// observed. RFC 7641, section 3.6.
     pub fn deregister(&mut self, now: Instant, call: CallId) -> bool {
         let Some(state) = self.calls.get_mut(call.0) else { return false };
@@ -408,7 +408,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// The CSM of the other side has come: what waits for it is sent.
+    /// Sends the calls that waited for the CSM of the other side.
     pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: Key) {
         for key in self.calls_of(peer) {
             let Some(call) = self.calls.get_mut(key) else { continue };
@@ -420,7 +420,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The stream to a peer is over.
+    /// Fails all calls to a peer whose stream is closed.
     pub(super) fn fail_calls(&mut self, now: Instant, peer: Key) {
         for key in self.calls_of(peer) {
             self.call_failed(now, key, CallError::Closed);

@@ -1,4 +1,4 @@
-//! Messages that may have to be sent again, and those that wait until they may be sent. RFC 7252, sections 4.2 and 4.7.
+//! Messages that may have to be retransmitted, and messages that wait for NSTART. RFC 7252, sections 4.2 and 4.7.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -25,7 +25,7 @@ pub(crate) struct Flight {
     message_id: u16,
     first: Instant,
     last: Instant,
-    /// When it was sent again, if an answer can tell which transmission it is about.
+    /// Times of retransmissions, if an answer can identify its transmission.
     again: Vec<Instant>,
     transmissions: u8,
     timer: Option<Timer>,
@@ -33,7 +33,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// The last octet of the Token says how often the message was sent before.
+    /// Sets the last octet of the Token to the number of earlier transmissions.
     fn count_in_token(&mut self) {
         let count = self.transmissions.saturating_sub(1);
         let end = self.octets.first().map_or(0, |first| 4 + usize::from(first & 0xF));
@@ -43,7 +43,7 @@ impl Flight {
     }
 }
 
-/// What a message says.
+/// Content of a message.
 pub(crate) struct Content<'a> {
     pub(super) code: Code,
     pub(super) token: Token,
@@ -56,7 +56,7 @@ impl<'a> Content<'a> {
         Self { code: response.code, token, options: response.options.octets(), payload: &response.payload }
     }
 
-    /// Octets of the message, at most.
+    /// Returns the largest size of the message, in octets.
     pub(super) const fn most(&self) -> usize {
         4 + self.token.len() + self.options.len() + 1 + self.payload.len()
     }
@@ -69,7 +69,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Whose message it is.
+/// Owner of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Call(Key),
@@ -80,7 +80,7 @@ pub(crate) enum Owner {
     Ping,
 }
 
-/// What has become of a message.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Acknowledged,
@@ -124,7 +124,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(key)
     }
 
-    /// Sends what waits for NSTART, as far as it allows.
+    /// Sends messages that wait for NSTART, as far as it allows.
     fn launch(&mut self, now: Instant, peer_key: Key) {
         loop {
             let Some(peer) = self.peers.get_mut(peer_key) else { return };
@@ -159,12 +159,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The timer of a message has run out.
+    /// Processes the expiry of a message's timer.
     pub(super) fn flight_timeout(&mut self, now: Instant, key: Key) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
-        // With timeouts that were learned it may be too late before MAX_RETRANSMIT is reached.
+        // With measured timeouts, the time limit may be reached before MAX_RETRANSMIT.
         let in_time = now < flight.first + peer.transmission.retransmission_lifetime();
         let again = flight
             .timer
@@ -203,7 +203,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.outgoing.push_back(Outgoing::Flight(key));
     }
 
-    /// Another message takes the place of one under way, with its timer and its count.
+    /// Replaces a message under way by another one, which keeps the timer and the count.
     fn replace(&mut self, key: Key, mut octets: Vec<u8>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
@@ -216,17 +216,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         (flight.octets, flight.message_id) = (octets, message_id);
     }
 
-    /// The message of ours with this Message ID.
+    /// Returns the own message with this Message ID.
     pub(super) fn flight_of(&self, peer: Key, message_id: u16) -> Option<Key> {
         self.by_message.get(&(peer, message_id)).copied()
     }
 
-    /// A message has arrived: the path is measured, and its place is free.
+    /// Processes the arrival of a message at the peer: updates the measurement of the path and releases the place.
     pub(super) fn arrived(&mut self, now: Instant, key: Key) {
         self.answered(now, key, None);
     }
 
-    /// The same; `count` is which transmission was answered, if that is known: 0 for the first one.
+    /// [`arrived`](Self::arrived) with the number of the answered transmission, if it is known: 0 for the first one.
     pub(super) fn answered(&mut self, now: Instant, key: Key, count: Option<u8>) {
         let Some(flight) = self.flights.get(key) else { return };
         if let Some(peer) = self.peers.get_mut(flight.peer) {
@@ -253,7 +253,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.land(now, key);
     }
 
-    /// A message needs nothing more: its place is free.
+    /// Releases the place of a message.
     pub(super) fn land(&mut self, now: Instant, key: Key) -> Option<Flight> {
         let flight = self.flights.remove(key)?;
         if let Some(deadline) = flight.deadline {
@@ -272,7 +272,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(flight)
     }
 
-    /// A message is over; its owner is told, if there is something to tell.
+    /// Ends a message, and reports the outcome to its owner, if there is one.
     pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
         let Some(flight) = self.flights.get(key) else { return };
         let (owner, peer, first, transmissions) =
@@ -306,15 +306,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 let Some(peer) = self.peers.get(peer).map(|peer| peer.address) else { return };
                 self.events.push_back(match outcome {
                     Outcome::Timeout => Event::PingFailed { peer },
-                    // The Reset is the answer; an Acknowledgement shows as much. RFC 7252, section 4.3.
+                    // A Reset is the expected answer; an Acknowledgement proves as much. RFC 7252, section 4.3.
                     Outcome::Acknowledged | Outcome::Reset => Event::Pong { peer, after: now.since(first) },
                 });
             }
         }
     }
 
-    /// Asks whether a peer is there: an Empty Confirmable message. [`Event::Pong`] or [`Event::PingFailed`] says.
-    /// False if there is no room.
+    /// Pings a peer with an Empty Confirmable message. The result is [`Event::Pong`] or [`Event::PingFailed`]. False if
+    /// there is no room.
     pub fn ping(&mut self, now: Instant, peer: P) -> bool {
         let Some(peer) = self.peer_key(peer) else { return false };
         if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {

@@ -1,4 +1,4 @@
-//! Peers that observe resources: their entries, and what they are notified of. RFC 7641, section 4.
+//! Peers that observe resources: their entries and notifications. RFC 7641, section 4.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -24,16 +24,16 @@ pub(crate) struct Observer {
     token: Token,
     method: Code,
     transfer: u64,
-    /// The size of blocks that the client has asked for.
+    /// Block size that the client has requested.
     size: Option<BlockSize>,
     stream: bool,
     /// The value of the latest Observe, 24 bits.
     sequence: u32,
-    /// When the client has last shown that it still wants notifications.
+    /// Time of the latest proof that the client still wants notifications.
     confirmed: Instant,
-    /// The Confirmable notification under way.
+    /// Confirmable notification under way.
     flight: Option<Key>,
-    /// The state that follows it, or that goes when the client may be notified again: only the latest one counts.
+    /// State to send after that notification, or when the client may be notified again: only the latest one is kept.
     pub(super) waiting: Option<State>,
     /// Content-Format of the first response.
     format: Option<u16>,
@@ -46,18 +46,18 @@ pub(super) struct State {
     pub(super) code: Code,
     pub(super) options: OptionList,
     pub(super) payload: Vec<u8>,
-    /// When the first one came whose place it has.
+    /// Time since which a state waits; a newer state that replaces it keeps the time.
     since: Instant,
 }
 
 impl Observer {
-    /// Since when a state waits that no Confirmable notification is in front of.
+    /// Returns the time since which a state waits, unless a Confirmable notification is under way.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         self.waiting.as_ref().filter(|_| self.flight.is_none()).map(|state| state.since)
     }
 }
 
-/// A notification as it is sent.
+/// A notification as sent.
 struct Notification {
     code: Code,
     options: OptionList,
@@ -65,9 +65,9 @@ struct Notification {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Puts the client of a request on the list of observers. Before [`respond`](Self::respond), whose response is the first
-    /// notification. `None` if the request does not ask for it, or the list is full: then the response says by itself that
-    /// there is nothing to observe. The same client may be on it already: then the entry is the same.
+    /// Adds the client of a request to the list of observers. Call it before [`respond`](Self::respond), whose response
+    /// is the first notification. `None` if the request does not contain Observe 0, or the list is full: then the
+    /// response has no Observe option. A client that is on the list already keeps its entry.
     pub fn accept(&mut self, now: Instant, id: RequestId) -> Option<ObserverId> {
         let pending = *self.requests.get(id.0)?;
         if pending.observe != Some(Observe::Register) {
@@ -106,26 +106,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(ObserverId(key))
     }
 
-    /// The value of the next Observe option. RFC 7641, section 4.4.
+    /// Returns the value of the next Observe option. RFC 7641, section 4.4.
     pub(super) fn next_sequence(&mut self, _now: Instant, key: Key) -> Option<u32> {
         let observer = self.observers.get_mut(key)?;
         observer.sequence = (observer.sequence + 1) & 0xFF_FFFF;
         Some(observer.sequence)
     }
 
-    /// The first response to an observer has this Content-Format.
+    /// Stores the Content-Format of the first response to an observer.
     pub(super) fn observed_as(&mut self, key: Key, format: Option<u16>) {
         if let Some(observer) = self.observers.get_mut(key) {
             observer.format = format;
         }
     }
 
-    /// Tells an observer the state of its resource. If it has not acknowledged the one before, it gets this state once it
-    /// has, or instead of the next retransmission; if it was notified a moment ago (RFC 7641, section 4.5.1: a round trip,
-    /// or 3 s), in a moment. States in between are never sent. A response that is not a success ends the observation, and
-    /// so does another Content-Format than that of the first response, in whose place 4.06 is sent (section 4.2). At least
-    /// every [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the
-    /// notification is confirmable, whatever is asked for.
+    /// Sends the state of its resource to an observer. If it has not acknowledged the previous one, this state is sent
+    /// after the acknowledgement, or instead of the next retransmission; if it was notified less than a round trip ago (3
+    /// s if that is not known; RFC 7641, section 4.5.1), the state is sent when that time is over. Intermediate states
+    /// are never sent. A response that is not a success ends the observation, and so does another Content-Format than
+    /// that of the first response, which is replaced by 4.06 (section 4.2). At least every
+    /// [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the notification is Confirmable,
+    /// regardless of `confirmable`.
     pub fn notify(
         &mut self,
         now: Instant,
@@ -158,8 +159,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.send_notification(now, id.0, response, confirmable)
     }
 
-    /// Takes an observer off the list without a word: its client registers again when what it has is older than Max-Age.
-    /// RFC 7641, section 3.3.1. No event tells of it.
+    /// Removes an observer from the list without a message: its client registers again when its representation is older
+    /// than Max-Age. RFC 7641, section 3.3.1. No event follows.
     pub fn forget_observer(&mut self, id: ObserverId) {
         if let Some(observer) = self.observers.remove(id.0) {
             self.by_observer.remove(&(observer.peer, observer.token));
@@ -167,7 +168,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Observers that are known.
+    /// Returns the number of observers.
     pub const fn observers(&self) -> usize {
         self.observers.len()
     }
@@ -184,7 +185,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             options.push_uint(number::OBSERVE, sequence);
         }
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
-        // As if it were the response to a request.
+        // As for a response to a request.
         let pending = Pending {
             peer: observer.peer,
             token: observer.token,
@@ -225,7 +226,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let last = code.class() != 2;
         let content = Content { code, token, options: options.octets(), payload: &payload };
         if let Some(observer) = self.observers.get_mut(key) {
-            // Whatever waits is older.
+            // A waiting state is older.
             observer.waiting = None;
         }
         if stream {
@@ -254,7 +255,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// What has become of a Confirmable notification.
+    /// Processes the outcome of a Confirmable notification.
     pub(super) fn notification_done(&mut self, now: Instant, key: Key, outcome: Outcome, transmissions: u8) {
         let Some(observer) = self.observers.get_mut(key) else { return };
         observer.flight = None;
@@ -271,8 +272,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The octets of the state that waits, in the place of the one that is about to be sent again. RFC 7641, section
-    /// 4.5.2.
+    /// Returns the waiting state as octets, to replace the notification that is about to be retransmitted. RFC 7641,
+    /// section 4.5.2.
     pub(super) fn newer_notification(&mut self, now: Instant, key: Key) -> Option<Vec<u8>> {
         let State { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
@@ -285,7 +286,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(octets)
     }
 
-    /// A Reset for a Non-confirmable notification. False if there was none with this Message ID.
+    /// Processes a Reset of a Non-confirmable notification. False if there was none with this Message ID.
     pub(super) fn notification_reset(&mut self, peer: Key, message_id: u16) -> bool {
         let of_peer = (peer, Token::EMPTY)..;
         let key = self
@@ -315,7 +316,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.events.push_back(Event::ObserverGone { observer: ObserverId(key), reason });
     }
 
-    /// Every observer of a peer that is gone.
+    /// Removes every observer of a peer that is gone.
     pub(super) fn remove_observers(&mut self, peer: Key, reason: Gone) {
         let keys: Vec<Key> =
             self.observers.iter().filter(|(_, observer)| observer.peer == peer).map(|(key, _)| key).collect();

@@ -1,4 +1,4 @@
-//! What is known of peers.
+//! State of peers.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::table::{Index, Key, KeyedHasher, Order, Slab};
 /// One peer.
 pub(crate) struct Peer<P> {
     pub(crate) address: P,
-    /// The next Message ID. They count: what counts is compressed well.
+    /// Next Message ID. Message IDs are consecutive, which compresses well.
     pub(crate) message_id: u16,
     pub(crate) transmission: Transmission,
     pub(crate) controller: Controller,
@@ -25,20 +25,20 @@ pub(crate) struct Peer<P> {
     pub(crate) in_flight: usize,
     /// Flights that wait for NSTART.
     pub(crate) waiting: VecDeque<Key>,
-    /// The next Token.
+    /// Next Token.
     pub(crate) token: u64,
-    /// The value that the peer has to echo, and whether it has. RFC 9175.
+    /// Value that the peer has to echo, and whether it has. RFC 9175.
     pub(crate) echo: Option<[u8; ECHO]>,
     pub(crate) verified: bool,
-    /// The stream to it, if it is not reached by datagrams.
+    /// Stream to the peer, unless it is reached by datagrams.
     pub(crate) stream: Option<Box<Stream>>,
-    /// What refers to the peer: it is not forgotten before that is over.
+    /// Number of references to the peer, which keep it from being dropped.
     pub(crate) pins: usize,
     pub(crate) pace: Pace,
-    /// Acknowledgements that were told to `controller`.
+    /// Acknowledgements given to `controller`.
     pub(crate) samples: u64,
     pub(crate) retransmissions: u64,
-    /// When it was last measured.
+    /// Time of the latest measurement.
     measured: Option<Instant>,
 }
 
@@ -50,19 +50,19 @@ impl<P> Peer<P> {
     }
 }
 
-/// How long what was measured of a peer is kept, if there is room: "at least 255 s" (CoCoA).
+/// Time for which the measurement of a peer is kept if there is room: "at least 255 s" (CoCoA).
 const WARM: Duration = Duration::from_secs(255);
 
-/// Peers by address; the one that was not heard of for longest is forgotten, and those that were measured lately last.
+/// Peers by address. The least recently active one is dropped first; recently measured ones are dropped last.
 pub(crate) struct Peers<P> {
     slab: Slab<Peer<P>>,
     index: Index,
-    /// Those that were not measured, those that were.
+    /// Slots of peers without and with a measurement.
     use_order: [Order; 2],
-    /// The latest time that is known here.
+    /// Latest time.
     pub(crate) now: Instant,
     hash_key: u64,
-    /// The one that was heard of last.
+    /// Most recently active peer.
     latest: Option<(P, Key)>,
 }
 
@@ -104,7 +104,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         KeyedHasher::of(self.hash_key, address) as u32
     }
 
-    /// The peer at `address`, if it is known.
+    /// Returns the peer at `address`, if it has a state.
     #[inline]
     pub(crate) fn find(&self, address: &P) -> Option<Key> {
         let slot = self.index.find(self.hash(address), |slot| {
@@ -119,7 +119,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         self.use_order[usize::from(measured)].move_to_back(key.slot);
     }
 
-    /// The path to a peer was measured.
+    /// Records a measurement of the path to a peer.
     pub(crate) fn measured(&mut self, now: Instant, key: Key) {
         let Some(peer) = self.slab.get_mut(key).filter(|peer| peer.controller.has_sample()) else { return };
         if peer.measured.replace(now).is_none() {
@@ -128,7 +128,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         }
     }
 
-    /// The one of an order that was not heard of for longest and that nothing refers to.
+    /// Returns the least recently active peer of an order that nothing refers to.
     fn oldest(&mut self, order: usize) -> Option<(Key, Option<Instant>)> {
         for _ in 0..self.slab.len() {
             let slot = self.use_order[order].front()?;
@@ -136,13 +136,13 @@ impl<P: Copy + Eq + Hash> Peers<P> {
             if peer.pins == 0 {
                 return Some((key, peer.measured));
             }
-            // It is in use.
+            // Referenced.
             self.use_order[order].move_to_back(slot);
         }
         None
     }
 
-    /// Who is forgotten if there has to be room.
+    /// Returns the peer to drop if there is no room.
     fn victim(&mut self) -> Option<Key> {
         let measured = self.oldest(1);
         let is_warm = |(_, at): &(Key, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
@@ -152,7 +152,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         }
     }
 
-    /// One more peer, in the place of the one that was not heard of for longest, if there has to be.
+    /// Inserts a peer, in place of the least recently active one if there is no room.
     fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
         if self.slab.is_full() {
             let oldest = self.victim()?;
@@ -160,7 +160,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
             let measured = self.get(oldest).is_some_and(|peer| peer.measured.is_some());
             self.use_order[usize::from(measured)].remove(oldest.slot);
             self.slab.remove(oldest);
-            // Another one is about to be.
+            // The latest peer changes.
             self.latest = None;
         }
         let hash = self.hash(&peer.address);
@@ -183,20 +183,20 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 }
 
-/// What is known of the path to a peer.
+/// State of the path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Its transmission parameters.
+    /// Transmission parameters.
     pub transmission: Transmission,
-    /// The first timeout of a message that were sent now, without dither.
+    /// First timeout of a message that was sent now, without dither.
     pub rto: Duration,
     /// SRTT, if the algorithm has one and there was a sample.
     pub srtt: Option<Duration>,
-    /// Whether anything was measured.
+    /// True if there is a measurement.
     pub has_sample: bool,
     /// Messages that were acknowledged or answered.
     pub samples: u64,
-    /// Messages that were sent again.
+    /// Retransmissions.
     pub retransmissions: u64,
     /// Messages that wait for their acknowledgement.
     pub in_flight: usize,
@@ -205,7 +205,7 @@ pub struct PeerStatus {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// What is known of the path to a peer; nothing if the peer is not known.
+    /// Returns the state of the path to a peer; `None` if the peer has no state.
     pub fn peer(&self, now: Instant, peer: &P) -> Option<PeerStatus> {
         let peer = self.peers.get(self.peers.find(peer)?)?;
         Some(PeerStatus {
@@ -220,17 +220,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         })
     }
 
-    /// The congestion control of a peer, to look at.
+    /// Returns the congestion control of a peer, for inspection.
     pub fn controller(&self, peer: &P) -> Option<&Controller> {
         Some(&self.peers.get(self.peers.find(peer)?)?.controller)
     }
 
-    /// Peers of which something is known.
+    /// Returns the number of peers with a state.
     pub const fn peers(&self) -> usize {
         self.peers.len()
     }
 
-    /// Sets the transmission parameters of a peer, for messages that are sent from now on, and forgets what was measured.
+    /// Sets the transmission parameters of a peer, for messages that are sent from now on, and drops its measurements.
     /// False if there is no room for one more peer.
     pub fn set_peer(&mut self, peer: P, transmission: Transmission, congestion: &Algorithm) -> bool {
         let Some(key) = self.peer_key(peer) else { return false };
@@ -241,7 +241,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// The peer at `address`, known from now on.
+    /// Returns the peer at `address`, and creates it if necessary.
     #[inline]
     pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
         if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {

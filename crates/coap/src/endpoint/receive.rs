@@ -1,4 +1,4 @@
-//! What a datagram does. RFC 7252, sections 4.2 to 4.5 and 5.3.2.
+//! Processing of received datagrams. RFC 7252, sections 4.2 to 4.5 and 5.3.2.
 
 use core::hash::Hash;
 
@@ -15,10 +15,11 @@ use crate::message::{Message, Unreadable};
 use crate::table::Key;
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A datagram of a peer was received.
+    /// Processes a datagram received from a peer.
     ///
-    /// What is no well-formed message is counted, rejected if it is Confirmable, and changes nothing. One datagram causes at
-    /// most one reply, and at most one event here; others wait at [`poll_event`](Self::poll_event).
+    /// A datagram that is not a well-formed message is counted, rejected if it is Confirmable, and changes nothing. One
+    /// datagram causes at most one reply, and returns at most one event; further events wait at
+    /// [`poll_event`](Self::poll_event).
     pub fn handle_datagram<'d>(&mut self, now: Instant, peer: P, datagram: &'d [u8]) -> Option<Event<'d, P>> {
         self.counters.received += 1;
         let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
@@ -69,7 +70,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// A message that is not well formed. RFC 7252, sections 4.2 and 4.3.
+    /// Rejects a message that is not well formed. RFC 7252, sections 4.2 and 4.3.
     #[cold]
     fn reject<'d>(&mut self, peer: P, unreadable: &Unreadable) -> Option<Event<'d, P>> {
         self.counters.malformed += 1;
@@ -80,7 +81,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         None
     }
 
-    /// Whether the response to a request that may be done again is gone.
+    /// True if the reply was a response to a safe request whose octets are no longer stored.
     #[inline]
     fn is_forgotten(&self, reply: Reply) -> bool {
         matches!(reply, Reply::Octets(span, true) if self.octets.get(span).is_none())
@@ -118,7 +119,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 None
             }
             Kind::Response => {
-                // Both Message ID and Token have to be right. RFC 7252, section 5.3.2.
+                // Both Message ID and Token have to match. RFC 7252, section 5.3.2.
                 let owner = self.flights.get(key).map(|flight| flight.owner);
                 match (owner, self.call_of(peer, &message.token)) {
                     (Some(Owner::Call(owner)), Some((call, count))) if owner == call => {
@@ -144,7 +145,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// A separate response, or a notification.
+    /// Processes a separate response, or a notification.
     fn response<'d>(
         &mut self,
         now: Instant,
@@ -155,7 +156,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
         let Some((call, _)) = self.call_of(peer, &message.token) else {
-            // Whoever does not know what it is about says so: an observation ends with it. RFC 7641, section 3.6.
+            // An unmatched response is rejected, which ends an observation. RFC 7641, section 3.6.
             self.counters.unmatched += 1;
             self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
             self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
@@ -169,7 +170,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.remembered.set(memory, Reply::Acknowledgement);
             self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message.message_id));
         }
-        // The response says as much as the acknowledgement that was lost. RFC 7252, section 5.2.2.
+        // The response implies the acknowledgement that was lost. RFC 7252, section 5.2.2.
         if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
             self.arrived(now, key);
         }
@@ -185,7 +186,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 }
 
-/// Whether a code asks for something.
+/// True if a code is a method.
 pub(super) const fn is_method(code: Code) -> bool {
     matches!(code::kind(code), Kind::Request)
 }

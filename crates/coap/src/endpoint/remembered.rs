@@ -1,6 +1,6 @@
-//! Messages of peers that were seen, so that duplicates are told. RFC 7252, section 4.5.
+//! Received messages that are stored to detect duplicates. RFC 7252, section 4.5.
 //!
-//! A ring: memory is bounded and known, the oldest is forgotten for a new one. Responses lie in a ring of octets.
+//! A ring of fixed size: a new message replaces the oldest. Responses are stored in a ring of octets.
 
 use alloc::vec::Vec;
 
@@ -9,20 +9,20 @@ use thinair_wire::time::Instant;
 use crate::ring::Span;
 use crate::table::{Index, Key, KeyedHasher};
 
-/// What a duplicate is answered with.
+/// Reply to a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// Nothing: it was not confirmable, or the application has not answered yet.
+    /// Nothing: it was Non-confirmable, or the application has not answered yet.
     Nothing,
     /// An Empty Acknowledgement.
     Acknowledgement,
     /// A Reset.
     Reset,
-    /// The response that was piggybacked; `true` if the request may be done again once its octets are gone.
+    /// The piggybacked response; `true` if the request may be processed again once its octets are overwritten.
     Octets(Span, bool),
 }
 
-/// One message that was seen.
+/// A stored message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     peer: Key,
@@ -31,7 +31,7 @@ pub(crate) struct Seen {
     expires: Instant,
 }
 
-/// Which message, as long as it is remembered.
+/// Identifies a stored message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) slot: u32,
@@ -59,14 +59,15 @@ impl Remembered {
         self.seen.capacity() * core::mem::size_of::<Seen>() + self.index.capacity()
     }
 
-    /// Under which a message is found.
+    /// Returns the hash of a message.
     #[inline]
     pub(crate) fn hash(peer: Key, message_id: u16) -> u32 {
-        // Slots and generations are ours, Message IDs are the peer's own: nobody can choose who shares its bucket.
+        // Slots and generations are chosen here, Message IDs by the peer itself: no peer can choose its neighbors
+        // in a bucket.
         KeyedHasher::of(u64::from(peer.slot) << 32 | u64::from(peer.generation), &message_id) as u32
     }
 
-    /// The message, if it was seen and is not too old.
+    /// Returns the message if it is stored and not too old.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -83,7 +84,7 @@ impl Remembered {
         Some((Memory { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
     }
 
-    /// Remembers a message in the place of the oldest one; says whether that was too early.
+    /// Stores a message in place of the oldest one; true if that one was dropped too early.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -109,7 +110,7 @@ impl Remembered {
         (Memory { slot, peer, message_id }, early)
     }
 
-    /// What a duplicate is answered with from now on. Nothing happens if the message was forgotten.
+    /// Sets the reply to later duplicates. No effect if the message is no longer stored.
     #[inline]
     pub(crate) fn set(&mut self, memory: Memory, reply: Reply) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
@@ -120,7 +121,7 @@ impl Remembered {
         }
     }
 
-    /// The message may be acted on again.
+    /// Drops the message, so that a duplicate is processed again.
     pub(crate) fn forget(&mut self, memory: Memory) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
             && seen.peer == memory.peer

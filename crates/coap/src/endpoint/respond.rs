@@ -1,4 +1,4 @@
-//! Responses of the application, on their way to peers. RFC 7252, section 5.2; RFC 7959, section 2; RFC 7967.
+//! Sending of the application's responses. RFC 7252, section 5.2; RFC 7959, section 2; RFC 7967.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -18,22 +18,22 @@ use crate::option::OptionList;
 use crate::request::Response;
 use crate::table::Key;
 
-/// Octets that the endpoint's own options take in the worst case: Observe, Block1, Block2, Size2.
+/// Octets of the endpoint's own options in the worst case: Observe, Block1, Block2, Size2.
 const OWN_OPTIONS: usize = 4 + 5 + 5 + 6;
 
-/// How large messages to a peer may be.
+/// Size limits of messages to a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Octets of a message.
+    /// Largest message, in octets.
     pub(super) message: usize,
     /// Largest block.
     pub(super) block: BlockSize,
-    /// Whether it may be sent blocks at all.
+    /// True if the peer accepts blocks.
     pub(super) block_wise: bool,
 }
 
 impl Limits {
-    /// The largest block that fits into a message with these options, and how many octets of a body that is.
+    /// Returns the largest block that fits into a message with these options, and its octets of the body.
     pub(super) fn block(&self, overhead: usize, wanted: Option<BlockSize>) -> Option<(BlockSize, usize)> {
         let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16 && self.block_wise)?;
         let size = wanted.map_or(self.block, |wanted| wanted.min(self.block));
@@ -45,7 +45,7 @@ impl Limits {
     }
 }
 
-/// A part of a body, with what the endpoint says of it.
+/// Part of a body, with the block option that describes it.
 pub(super) struct Part {
     pub(super) options: OptionList,
     pub(super) start: usize,
@@ -54,9 +54,9 @@ pub(super) struct Part {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a message of its
-    /// own, which [`Event::NotDelivered`](crate::Event::NotDelivered) tells the loss of. A response with a class of codes
-    /// that the client does not want (No-Response) is not sent.
+    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a separate
+    /// message, whose loss is reported by [`Event::NotDelivered`](crate::Event::NotDelivered). A response with a class of
+    /// codes that the client does not want (No-Response) is not sent.
     #[inline]
     pub fn respond(
         &mut self,
@@ -85,7 +85,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// Whether the response goes as it is.
+    /// True if the response can be sent unchanged.
     #[inline]
     fn is_plain(&self, pending: &Pending, response: &Response<'_>) -> bool {
         if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream
@@ -113,7 +113,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 }
             }
             (Some(observer), _) => self.remove_observer(observer, Gone::Error),
-            // It was an observer, and the application does not want it to be one any longer.
+            // The client was an observer, and the application has not accepted it again.
             (None, Some(_)) => self.remove_observer_of(pending.peer, &pending.token, Gone::Deregistered),
             (None, None) => {}
         }
@@ -136,8 +136,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// The part of a body of `len` octets that is asked for, or its first one, if it has to have parts. Nothing if there is
-    /// no such part.
+    /// Returns the requested part of a body of `len` octets, or its first part if the body needs more than one. `None` if
+    /// there is no such part.
     pub(super) fn part(
         &self,
         pending: &Pending,
@@ -169,7 +169,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(Some(Part { options, start, end, more }))
     }
 
-    /// Octets of a message in front of its Payload Marker, with what the endpoint may add.
+    /// Returns the octets of a message before its Payload Marker, with the options that the endpoint may add.
     pub(super) fn overhead(token: usize, options: &OptionList) -> usize {
         4 + token + options.octets().len() + OWN_OPTIONS
     }
@@ -185,7 +185,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Sends a response to a request that waits: piggybacked, or in a message of its own.
+    /// Sends a response to a pending request: piggybacked, or as a separate message.
     #[inline]
     fn answer_as(
         &mut self,
@@ -196,7 +196,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     ) -> Result<(), RespondError> {
         if pending.confirmable && pending.separate {
             if self.config.policy.amplification.is_some() && !self.is_verified(pending.peer) {
-                // Nothing is sent again and again to a peer that may not be there.
+                // Nothing is retransmitted to a peer whose address is not verified.
                 return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
             }
             self.send(now, pending.peer, Owner::Response(key), true, content)
@@ -206,7 +206,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.answer(now, pending, content)
     }
 
-    /// Sends a response that is not sent again by itself: it is piggybacked, or not confirmable, or over a stream.
+    /// Sends a response without retransmission: piggybacked, Non-confirmable, or over a stream.
     #[inline]
     pub(super) fn answer(
         &mut self,
@@ -225,7 +225,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.emit(now, pending, content)
     }
 
-    /// The same, of whatever length.
+    /// Sends a response like [`answer`](Self::answer), without the limit for unverified peers.
     #[inline]
     pub(super) fn emit(
         &mut self,
@@ -262,7 +262,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.peers.get(peer).is_some_and(|peer| peer.verified)
     }
 
-    /// The response is larger than what a peer may be sent of which it is not known whether it is where it seems to be.
+    /// Answers with less: the response is too large for a peer whose address is not verified.
     #[cold]
     fn answer_less(
         &mut self,
@@ -274,11 +274,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.challenge(now, pending);
             return Ok(());
         }
-        // It was acted on: the code alone is no larger than the request.
+        // The request was processed: the code alone is no larger than the request.
         self.emit(now, pending, &Content { options: &[], payload: &[], ..*content })
     }
 
-    /// Keeps a body of which not all parts were sent.
+    /// Stores a body of which not all parts were sent.
     fn hold(&mut self, now: Instant, peer: Key, transfer: u64, response: &Response<'_>) {
         let octets: Vec<u8> = response.payload.to_vec();
         self.hold_body(now, peer, transfer, response.code, response.options.clone(), octets);

@@ -26,26 +26,26 @@ pub(crate) struct Pending {
     pub(super) token: Token,
     pub(super) message_id: u16,
     pub(super) confirmable: bool,
-    /// It came over a stream.
+    /// True if it came over a stream.
     pub(super) stream: bool,
-    /// An Acknowledgement was sent, or there is none: the response will be a message of its own.
+    /// True if the response will be a separate message: an Acknowledgement was sent, or there is none.
     pub(super) separate: bool,
     pub(super) method: Code,
-    /// Slot of what is remembered of it; nothing if it came over a stream.
+    /// Slot of the stored message; `None` if it came over a stream.
     pub(super) remembered: Option<u32>,
     pub(super) no_response: u8,
-    /// What tells the body of the response from others.
+    /// Hash that identifies the body of the response.
     pub(super) transfer: u64,
     /// Octets of the request.
     pub(super) octets: u32,
-    /// Block1 as it is echoed.
+    /// Block1 to echo.
     pub(super) block1: Option<Block>,
-    /// Block2 as it was asked for.
+    /// Block2 as requested.
     pub(super) block2: Option<Block>,
     pub(super) observe: Option<Observe>,
-    /// The entry that the application has accepted.
+    /// Observer that the application has accepted.
     pub(super) observer: Option<Key>,
-    /// When it is acknowledged without a response.
+    /// Time at which the request is acknowledged without a response.
     pub(super) deadline: Instant,
 }
 
@@ -57,7 +57,7 @@ impl Pending {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A request that is not a duplicate. `octets` of it were received.
+    /// Processes a request of `octets` octets that is not a duplicate.
     pub(super) fn handle_request<'d>(
         &mut self,
         now: Instant,
@@ -98,7 +98,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         if let (Some(limit), Some(peer)) = (self.config.policy.amplification, self.peers.get_mut(peer)) {
             peer.verified |= digest.echo.is_some() && digest.echo == peer.echo;
-            // What may be sent for a request that observes is not bounded by one response.
+            // The notifications of an observation are not limited by one response.
             if limit > 0 && !peer.verified && digest.observe == Some(0) && !pending.stream {
                 self.challenge(now, &pending);
                 return None;
@@ -137,7 +137,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(Event::Request { id: RequestId(key), peer, observe: pending.observe, message })
     }
 
-    /// Options that stand in the way. RFC 7252, sections 5.4.1 and 5.10.2.
+    /// Rejects a request because of an option. RFC 7252, sections 5.4.1 and 5.10.2.
     #[cold]
     fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
@@ -150,7 +150,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Asks a peer to show that it receives what is sent to its address. RFC 9175, section 2.3.
+    /// Asks a peer to prove that it receives at its address. RFC 9175, section 2.3.
     #[cold]
     pub(super) fn challenge(&mut self, now: Instant, pending: &Pending) {
         let [_, _, random @ ..] = self.random().to_be_bytes();
@@ -160,19 +160,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let _ = self.emit(now, pending, &Content::of(pending.token, &response));
     }
 
-    /// A response of the endpoint's own.
+    /// Sends a response of the endpoint itself.
     pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
         let _ = self.answer(now, pending, &Content::of(pending.token, &response));
     }
 
-    /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
-    /// until then it counts against [`Limits::max_requests`](crate::Limits::max_requests).
+    /// Declares that a request gets no response: its client is left to its timeout. **Every request is answered or
+    /// dismissed**; until then it counts against [`Limits::max_requests`](crate::Limits::max_requests).
     pub fn dismiss(&mut self, id: RequestId) {
         self.acknowledge(id.0);
         self.release_request(id.0);
     }
 
-    /// A request needs nothing more.
+    /// Releases a request.
     pub(super) fn release_request(&mut self, key: Key) {
         if let Some(pending) = self.requests.remove(key) {
             if !pending.separate {
@@ -182,7 +182,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Acknowledges a request whose response is not there yet, or is not wanted.
+    /// Acknowledges a request whose response is not ready, or not wanted.
     pub(super) fn acknowledge(&mut self, key: Key) {
         let Some(pending) = self.requests.get_mut(key) else { return };
         if core::mem::replace(&mut pending.separate, true) {

@@ -1,7 +1,7 @@
-//! Peers that are reached by a stream: TCP, TLS, or whatever keeps octets in order. RFC 8323.
+//! Peers that are reached by a stream: TCP, TLS, or any other ordered transport. RFC 8323.
 //!
-//! The same requests and responses; no message layer. What stands in its place: a CSM from each side first, Ping and
-//! Pong, Release and Abort.
+//! Requests and responses as over datagrams; no message layer. Instead there are signals: a CSM from each side first,
+//! Ping and Pong, Release and Abort.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -25,30 +25,30 @@ use crate::stream::{Frame, FrameHeader, MAX_MESSAGE_SIZE, header, rest_len, sign
 use crate::table::Key;
 use crate::token::Token;
 
-/// Octets that may wait in front of the other side, in units of the largest message that is taken.
+/// Largest number of octets that wait for the other side, in units of the largest message accepted.
 const BACKLOG: usize = 4;
 
 /// The state of one stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The start of a message whose end is not there yet.
+    /// Start of an incomplete message.
     input: Vec<u8>,
     output: VecDeque<u8>,
-    /// Octets that may wait in `output` when one more message is written.
+    /// Limit of `output` in octets above which no further message is written.
     backlog: usize,
-    /// It waits for `poll_transmit` already.
+    /// True if it waits for `poll_transmit` already.
     queued: bool,
-    /// The other side has sent its CSM.
+    /// True if the other side has sent its CSM.
     ready: bool,
-    /// No further requests.
+    /// True if no further requests are allowed.
     pub(super) released: bool,
-    /// Nothing is read any more.
+    /// True if nothing is read any more.
     closed: bool,
-    /// Max-Message-Size of the other side.
+    /// Max-Message-Size of the other side, in octets.
     max_message: usize,
     /// Block-Wise-Transfer of the other side.
     block_wise: bool,
-    /// When a Ping was sent, and until when it is waited for.
+    /// Time at which a Ping was sent, and deadline of its answer.
     ping: Option<(Instant, Instant)>,
 }
 
@@ -64,8 +64,8 @@ impl Stream {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
-    /// is no room for one more peer.
+    /// Registers the opening of a stream to a peer. From now on messages to it use the stream, the first of which is a
+    /// CSM. False if there is no room for one more peer.
     pub fn connected(&mut self, now: Instant, peer: P) -> bool {
         self.peers.now = now;
         let Some(key) = self.peer_key(peer) else { return false };
@@ -92,7 +92,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::CSM, Token::EMPTY, csm.octets())
     }
 
-    /// The stream to a peer is closed, or is to be: requests under way fail, observers are gone, what is still to be sent is
+    /// Registers the end of a stream to a peer: requests under way fail, observers are removed, unsent octets are
     /// dropped.
     pub fn disconnected(&mut self, now: Instant, peer: P) {
         if let Some(key) = self.peers.find(&peer) {
@@ -100,7 +100,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Asks the other side of a stream to close it once it is done. RFC 8323, section 5.5.
+    /// Asks the other side of a stream to close it once all responses are sent. RFC 8323, section 5.5.
     pub fn release(&mut self, now: Instant, peer: P) -> bool {
         let Some(key) = self.peers.find(&peer) else { return false };
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
@@ -109,15 +109,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::RELEASE, Token::EMPTY, &[])
     }
 
-    /// Whether the octets that were received of a stream end within a message. Whoever serves many closes those that stay
-    /// there for long.
+    /// True if the received octets of a stream end within a message. A server with many streams closes those that stay in
+    /// this state for long.
     pub fn is_within_message(&self, peer: &P) -> bool {
         let stream = self.peers.find(peer).and_then(|key| self.stream(key));
         stream.is_some_and(|stream| !stream.input.is_empty())
     }
 
-    /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
-    /// into memory of at most [`Limits::max_stream_message`](crate::Limits::max_stream_message) octets.
+    /// Processes octets received from a stream: takes the next message from their front, and stores the octets of an
+    /// incomplete message, at most [`Limits::max_stream_message`](crate::Limits::max_stream_message).
     ///
     /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
     pub fn handle_stream<'d>(
@@ -174,7 +174,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             *octets = behind;
             return self.handle_frame(now, key, message);
         }
-        // The header first, an octet at a time, then what it asks for.
+        // The header first, an octet at a time, then the octets that it announces.
         let wanted = match checked(&stream.input)? {
             Some(header) => header.len() - stream.input.len(),
             None => 1,
@@ -229,14 +229,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.peers.get(key)?.stream.as_deref()
     }
 
-    /// RFC 8323, section 5.
+    /// Processes a signal. RFC 8323, section 5.
     fn signal<'d>(
         &mut self,
         now: Instant,
         key: Key,
         message: &Message<'_>,
     ) -> Result<Option<Event<'d, P>>, StreamError> {
-        // Every option that this crate knows of a signal is elective.
+        // All options of signals that this crate implements are elective.
         if let Some(option) = message.options.iter().find(|option| number::is_critical(option.number)) {
             return Err(StreamError::BadOption { number: option.number });
         }
@@ -246,7 +246,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match message.code {
             code::CSM => {
                 if let Some(size) = message.options.uint(signal::MAX_MESSAGE_SIZE) {
-                    // Less than the base value makes no sense, and would leave no room for options.
+                    // A value below the base value is invalid, and would leave no room for options.
                     stream.max_message = (size as usize).max(MAX_MESSAGE_SIZE);
                 }
                 stream.block_wise |= message.options.first(signal::BLOCK_WISE_TRANSFER).is_some();
@@ -258,7 +258,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             code::PING => {
                 let mut options = OptionList::new();
                 if message.options.first(signal::CUSTODY).is_some() {
-                    // Whatever was received before is done with, or is the application's.
+                    // Everything received before is processed or with the application.
                     options.push(signal::CUSTODY, &[]);
                 }
                 self.write_signal(now, key, code::PONG, message.token, options.octets());
@@ -279,7 +279,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 self.close(now, key, Closing::Aborted);
                 Ok(None)
             }
-            // An unknown signal: there is nothing to do with it.
+            // An unknown signal is ignored.
             _ => Ok(None),
         }
     }
@@ -308,8 +308,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_frame(now, key, &Content { code, token, options, payload: &[] })
     }
 
-    /// One more message for a stream. False if the stream is over; that is what becomes of it, if the other side does not
-    /// read.
+    /// Writes a message to a stream. False if the stream has ended; it ends if the other side does not read.
     pub(super) fn write_frame(&mut self, now: Instant, key: Key, content: &Content<'_>) -> bool {
         let Content { code, token, options, payload } = content;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
@@ -319,7 +318,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return false;
         }
         let (front, len) = header(rest_len(options, payload), *code, token);
-        // One more message always has room: what it may have is for the other side and the application to say.
+        // One more message always fits: the application and the other side limit its size.
         if stream.output.len() > stream.backlog {
             stream.output.clear();
             stream.closed = true;
@@ -339,7 +338,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// The next octets for a stream.
+    /// Returns the next octets for a stream.
     pub(super) fn poll_stream(&mut self, key: Key, out: &mut [u8]) -> Option<usize> {
         let stream = self.peers.get_mut(key)?.stream.as_mut()?;
         stream.queued = false;
@@ -352,7 +351,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream.queued = true;
             self.outgoing.push_front(Outgoing::Stream(key));
         } else if stream.output.is_empty() {
-            // Memory of a burst is not kept.
+            // Memory of a burst is released.
             stream.output = VecDeque::new();
             if stream.closed {
                 self.forget_stream(key);
@@ -361,7 +360,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         (len > 0).then_some(len)
     }
 
-    /// The other side breaks the rules. RFC 8323, section 5.6.
+    /// Aborts a stream whose other side has violated the protocol. RFC 8323, section 5.6.
     fn abort(&mut self, now: Instant, key: Key, error: StreamError) {
         let mut options = OptionList::new();
         if let StreamError::BadOption { number } = error {
@@ -369,7 +368,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         self.write_signal(now, key, code::ABORT, Token::EMPTY, options.octets());
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
-            // What is to be sent is sent, then the stream is forgotten.
+            // Remaining octets are sent, then the stream is dropped.
             stream.closed = true;
             stream.input = Vec::new();
             self.end_stream(now, key, Closing::Broken(error));
@@ -383,7 +382,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.forget_stream(key);
     }
 
-    /// Tells everybody whom the end of a stream is about.
+    /// Reports the end of a stream to its calls, observers and the application.
     fn end_stream(&mut self, now: Instant, key: Key, reason: Closing) {
         let Some(address) = self.peers.get(key).map(|peer| peer.address) else { return };
         self.fail_calls(now, key);

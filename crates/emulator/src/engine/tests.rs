@@ -12,7 +12,7 @@ use thinair_wire::checksum::Sum;
 use super::*;
 use crate::with_mtu;
 
-/// 20 kbit/s and 20 ms each way.
+/// A link of 20 kbit/s and 20 ms in each direction.
 fn slow() -> Direction<'static> {
     Direction {
         airtime: Airtime::Rate(Rate::from_bps(20_000).unwrap()),
@@ -36,7 +36,7 @@ fn channel(mode: Mode) -> RohcChannel {
     }
 }
 
-/// A datagram of UDP and IPv6 from `from`, with its checksum.
+/// A datagram of UDP over IPv6 from `from`, with its checksum.
 fn datagram(from: Side, number: u16, payload: usize) -> Vec<u8> {
     let len = u16::try_from(8 + payload).unwrap();
     let mut packet = vec![0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, 64];
@@ -55,7 +55,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Lets everything end that is under way.
+/// Polls until nothing is under way.
 fn finish(engine: &mut Engine) -> Vec<Passage> {
     let mut passages = Vec::new();
     while let Some(next) = engine.poll_at() {
@@ -64,7 +64,7 @@ fn finish(engine: &mut Engine) -> Vec<Passage> {
     passages
 }
 
-/// Datagrams of `payload` octets every `gap` ms from A, each answered by B when it arrives if `answers`.
+/// Sends datagrams of `payload` octets every `gap` ms from A; B answers each on arrival if `answers`.
 fn talk(engine: &mut Engine, count: u16, payload: usize, gap: u64, answers: bool) -> Vec<Passage> {
     let mut passages = Vec::new();
     let mut sent = 0;
@@ -190,7 +190,7 @@ fn rohc_gives_every_packet_back_in_every_mode() {
             assert_eq!((totals.packets, totals.delivered, totals.altered), (100, 100, 0), "{mode:?}");
             assert_eq!(totals.octets, 100 * 52);
             assert_eq!(totals.delivered_octets, totals.octets);
-            // After the first ones: one octet for UO-0 at the least, the UDP checksum, and the payload.
+            // After the first ones: at least one octet for UO-0, the UDP checksum, and the payload.
             assert!(totals.carried_octets < 100 * 14, "{mode:?}: {}", totals.carried_octets);
             assert!(totals.formats[&Format::Ir] >= 1);
             let has_feedback = totals.feedback.elements > 0;
@@ -214,7 +214,7 @@ fn feedback_goes_in_front_of_an_answer_and_alone_if_there_is_none() {
     let silent = run(false);
     assert!(silent.feedback.in_front == 0 && silent.feedback.alone > 0, "{:?}", silent.feedback);
     assert_eq!((silent.packets, silent.link.offered), (0, silent.feedback.alone));
-    // What B spends on A's channel is that feedback, octet by octet.
+    // Everything that B sends over A's channel is that feedback, octet by octet.
     assert_eq!(silent.carried_octets, silent.feedback.octets);
 }
 
@@ -229,7 +229,7 @@ fn feedback_that_waited_enters_the_link_when_it_was_due() {
             break passage.ended;
         }
     };
-    // Nobody looks for a second.
+    // Nobody polls for a second.
     assert_eq!(engine.poll_at(), Some(arrival + Duration::from_millis(10)));
     let alone = std::iter::from_fn(|| engine.poll(at(1_000))).next().unwrap();
     assert_eq!((alone.from, alone.ip_octets, alone.fate), (Side::B, 0, Fate::Consumed));
@@ -269,8 +269,8 @@ fn what_is_no_ip_packet_is_not_compressed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the link does: every packet is accounted for, what is called delivered is what was sent, and the seed
-    /// decides everything.
+    /// For any behavior of the link: every packet is accounted for, a delivered packet equals the one that was sent, and the
+    /// seed determines everything.
     #[test]
     fn nothing_is_lost_from_the_accounts(
         seed: u64,
@@ -314,8 +314,8 @@ proptest! {
     }
 }
 
-/// RFC 6282: two octets for IPv6, whose addresses are those of the link and whose prefix is context 0, and seven for UDP: that,
-/// ports, checksum. Nothing of IPv4 is carried.
+/// RFC 6282: two octets for IPv6, whose addresses are those of the link and whose prefix is context 0, and seven for UDP:
+/// its NHC octet, ports, checksum. Packets of IPv4 are not carried.
 #[test]
 fn iphc_carries_ipv6_in_fewer_octets_and_gives_it_back() {
     let mut engine = Engine::new(&model(slow()), 1, None).with_iphc();

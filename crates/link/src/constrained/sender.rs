@@ -1,4 +1,4 @@
-//! One direction at work: its queue, its transmitter, and what chance does to its packets.
+//! One direction of a link: its queue, its transmitter, and random impairments.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -21,11 +21,11 @@ pub(super) struct Sender<'a, P> {
     queue: Fifo<P>,
     codel: Option<CoDel>,
     held: u32,
-    /// When the last bit was sent; none before the first.
+    /// End of the latest transmission; `None` before the first.
     sent: Option<Instant>,
-    /// What the last nanosecond of that has left over, see `Airtime::of`.
+    /// Remainder of its last nanosecond, see `Airtime::of`.
     carried: u64,
-    /// When the duty cycle allows the next packet.
+    /// Time at which the duty cycle allows the next packet.
     allowed: Instant,
     latest_arrival: Instant,
     loss: Loss<'a>,
@@ -53,7 +53,7 @@ impl<P> Waiting<P> {
     }
 }
 
-/// What becomes of a packet that was sent.
+/// Outcome of a packet that was sent.
 pub(super) enum Fate {
     Arrives { flipped: u64 },
     Dropped { reason: DropReason, at: Instant },
@@ -139,7 +139,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         (self.queue.octets.saturating_add(len) > limits.octets).then_some(DropReason::QueueOctets)
     }
 
-    /// When the first packet of the queue may be sent.
+    /// Returns the time at which the first packet of the queue may be sent.
     pub(super) fn ready(&self) -> Option<Instant> {
         let first = self.queue.packets.front()?;
         Some(first.offered.max(self.sent.unwrap_or_default()).max(self.allowed))
@@ -180,7 +180,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
             (Some(_) | None, _) => earliest,
         };
         if self.sent.is_none_or(|sent| start > sent) {
-            // The air was free: nothing is left over.
+            // The air was free: there is no remainder.
             self.carried = 0;
         }
         self.traffic.sent_octets += len as u64;
@@ -209,7 +209,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         (Times { offered, start, sent, arrival }, fate, packet)
     }
 
-    /// Nanoseconds of a packet of `len` octets; and counts its frames.
+    /// Counts the frames of a packet of `len` octets, and returns its airtime in nanoseconds.
     fn on_air(&mut self, len: usize) -> u64 {
         let mut on_air = 0_u64;
         let per_frame = nanoseconds(self.direction.per_frame);
@@ -224,8 +224,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         on_air
     }
 
-    /// Whether any part of a packet is lost. All parts are asked for, so that those of the next one do not depend on
-    /// it.
+    /// True if any part of a packet is lost. All parts are drawn, so that later packets do not depend on the result.
     fn is_lost(&mut self, len: usize) -> bool {
         let loss = &mut self.loss;
         match self.direction.loss_unit {
@@ -242,7 +241,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         }
     }
 
-    /// Bits of the packet that are damaged; `None` if a check found damage.
+    /// Returns the number of damaged bits of the packet; `None` if a check detected damage.
     fn damage(&mut self, mut octets: &mut [u8]) -> Option<u64> {
         let mut flipped = 0;
         let mut is_found = false;

@@ -1,4 +1,4 @@
-//! A direction in words, from its numbers, so that a list of presets cannot say anything else than what they do.
+//! Text of a direction, generated from its numbers, so that lists of presets agree with the models.
 
 use core::fmt;
 use core::time::Duration;
@@ -83,7 +83,7 @@ impl fmt::Display for Direction<'_> {
     }
 }
 
-/// A thousandth of this, without zeros at its end.
+/// A number of thousandths, written without trailing zeros.
 struct Thousandths(u64);
 
 impl fmt::Display for Thousandths {
@@ -101,7 +101,7 @@ impl fmt::Display for Thousandths {
     }
 }
 
-/// In the unit that fits; nanoseconds below a microsecond.
+/// A duration in a suitable unit; nanoseconds below a microsecond.
 struct Span(Duration);
 
 impl fmt::Display for Span {

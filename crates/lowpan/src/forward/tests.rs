@@ -1,4 +1,4 @@
-//! A packet in fragments, over a node that forwards them, to one that puts them together.
+//! A packet in fragments, over a node that forwards them, to one that reassembles it.
 
 use std::vec;
 use std::vec::Vec;
@@ -16,7 +16,7 @@ const NEAR: Links = Links { source: A, destination: B };
 const FAR: Links = Links { source: B, destination: C };
 const ROUTE: Route = Route { links: FAR, datagram_tag: 99 };
 
-/// UDP from A to C, whose interface identifiers are those of link addresses.
+/// UDP from A to C, with interface identifiers derived from link addresses.
 fn packet(payload: usize, hop_limit: u8) -> Vec<u8> {
     let length = (payload + 8) as u16;
     let mut packet =
@@ -48,7 +48,7 @@ fn written(fragment: &crate::fragment::Fragment<'_>) -> Vec<u8> {
     out
 }
 
-/// What goes on for a frame's payload.
+/// Forwards a frame's payload.
 fn forward(
     forwarder: &mut Forwarder<2>,
     settings: &Settings,
@@ -82,7 +82,7 @@ fn a_packet_crosses_a_node_with_one_hop_less() {
             let mut reassembler = Reassembler::new([Slot::new([0; 1280])], TIMEOUT, WhenFull::Refuse);
             let mut found = None;
             let mut sent = cut(&settings, &packet(payload, 64), room);
-            // Each comes twice.
+            // Each arrives twice.
             sent = sent.into_iter().flat_map(|octets| [octets.clone(), octets]).collect();
             let mut count = 0;
             for octets in &sent {
@@ -106,7 +106,8 @@ fn a_packet_crosses_a_node_with_one_hop_less() {
             let mut expected = packet(payload, 63);
             expected[7] = 63;
             assert_eq!(found, Some(expected), "{payload} octets, {room} a frame");
-            // From B to C, both interface identifiers go in-line: 2 and 8 octets, so the first may become two.
+            // From B to C, both interface identifiers are in-line: 2 and 8 octets, so the first may become
+            // two.
             assert!((sent.len() / 2..=sent.len() / 2 + 1).contains(&count), "{count}");
             assert_eq!(forwarder.forwarding(), 0);
         }
@@ -138,7 +139,7 @@ fn what_is_not_forwarded_is_told() {
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let dying = cut(&settings, &packet(300, 1), 80);
     assert_eq!(forward(&mut forwarder, &settings, NEAR, &dying[0], 80), Err(ForwardError::HopLimit));
-    // A fragment whose first has not come.
+    // A fragment whose first has not arrived.
     assert_eq!(forward(&mut forwarder, &settings, NEAR, &dying[1], 80), Ok(vec![]));
     let sent = cut(&settings, &packet(300, 64), 80);
     let too_few = forward(&mut forwarder, &settings, NEAR, &sent[0], 12);

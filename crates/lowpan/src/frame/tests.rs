@@ -1,4 +1,4 @@
-//! Frames octet by octet, and every combination of what Frame Control says.
+//! Frames octet by octet, and every combination of the fields of Frame Control.
 
 use std::vec::Vec;
 
@@ -36,7 +36,7 @@ fn an_acknowledgement_is_three_octets() {
 }
 
 /// PAN IDs by version, destination, source and PAN ID Compression, typed off 2006, section 7.2.1.1.5, and 2015, table
-/// 7-2: `d` for the destination's, `s` for the source's, `-` for a frame that must not be.
+/// 7-2: `d` for the destination's, `s` for the source's, `-` for an invalid frame.
 #[test]
 fn pan_ids_are_where_the_tables_have_them() {
     let (none, short, long) = (0_u8, 2, 3);

@@ -14,7 +14,7 @@ fn reassembler(when_full: WhenFull) -> Own {
     Reassembler::new([Slot::new([0xEE; 128]), Slot::new([0xEE; 128])], 10 * SECOND, when_full)
 }
 
-/// A subsequent fragment, offset in octets.
+/// Header of a subsequent fragment, offset in octets.
 fn next(size: u16, tag: u16, at: usize) -> FragmentHeader {
     let datagram_offset = Some((at / UNIT) as u8);
     FragmentHeader { datagram_offset, ..FragmentHeader::first(size, tag) }
@@ -24,7 +24,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// FRAG1 of ROHC: what needs no headers.
+/// FRAG1 of ROHC, which needs no headers.
 fn rohc(octets: &[u8]) -> Vec<u8> {
     [&dispatch::ROHC, octets].concat()
 }
@@ -63,7 +63,7 @@ fn duplicates_change_nothing_before_and_after_the_packet_is_complete() {
     assert_eq!(give(&mut r, last, b"end"), Received::Duplicate);
     assert_eq!(give(&mut r, first, &rohc(b"01234567")), Received::Duplicate);
     assert_eq!((r.waiting(), r.counters().duplicates), (0, 3));
-    // Another packet with the tag of one that was complete.
+    // Another packet with the tag of a complete one.
     assert_eq!(give(&mut r, first, &rohc(b"ABCDEFGH")), Received::Waiting);
     assert_eq!(give(&mut r, last, b"END"), complete(b"ABCDEFGHEND"));
     assert_eq!(r.counters().overlapped, 0);
@@ -79,7 +79,7 @@ fn an_overlap_begins_the_packet_anew() {
         (next(40, 7, 8), b"89abcdef"),
         (next(40, 7, 16), b"ghijklmn"),
         (next(40, 7, 8), b"89abcdefghijklmN"),
-        // A first one that reaches into it.
+        // A first fragment that overlaps it.
         (FragmentHeader::first(40, 7), b"\xff\x520123456789abcdef"),
     ];
     for (header, content) in overlaps {
@@ -88,9 +88,9 @@ fn an_overlap_begins_the_packet_anew() {
         give(&mut r, next(40, 7, 8), b"89abcdefghijklmn");
         assert_eq!(give(&mut r, header, content), Received::BegunAnew, "{header:?}");
         assert_eq!((r.waiting(), r.counters().overlapped), (1, 1));
-        // The packet is complete only with fragments that have come since.
+        // The packet is complete only with later fragments.
         let whole: Vec<u8> = (b'0'..).take(40).collect();
-        // Twice, for these overlap what has come since.
+        // Twice, since these overlap the later ones.
         for at in (8..40).step_by(8).chain((8..40).step_by(8)) {
             give(&mut r, next(40, 7, at), &whole[at..at + 8]);
         }

@@ -1,4 +1,4 @@
-//! Buffers of a socket in the system, and what did not fit into them. sock_diag(7), SK_MEMINFO.
+//! Buffers of a socket in the system, and datagrams that did not fit into them. sock_diag(7), SK_MEMINFO.
 
 #![allow(unsafe_code, reason = "neither nix nor rustix has SO_MEMINFO")]
 
@@ -10,7 +10,7 @@ use libc::socklen_t;
 
 use crate::error::{Attempt as _, Result};
 
-/// Values of SO_MEMINFO, and which of them are used here. linux/sock_diag.h.
+/// Number of values of SO_MEMINFO, and indices of those used here. linux/sock_diag.h.
 const VALUES: usize = 9;
 const RECEIVE_BUFFER: usize = 1;
 const SEND_BUFFER: usize = 3;
@@ -27,10 +27,10 @@ pub struct Memory {
     pub drops: u32,
 }
 
-/// Buffers of a socket. Needs Linux 4.12.
+/// Returns the buffers of a socket. Needs Linux 4.12.
 ///
 /// # Errors
-/// There is no socket, or the system is older.
+/// The socket is invalid, or the system is older.
 pub fn memory(socket: &UdpSocket) -> Result<Memory> {
     let mut values = [0_u32; VALUES];
     let mut length = size_of_val(&values) as socklen_t;

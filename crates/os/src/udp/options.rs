@@ -1,5 +1,4 @@
-//! What is asked of a socket: groups (multicast), an address for several, and what becomes of datagrams that are too
-//! long for the way.
+//! Options of a socket: groups (multicast), a shared address, and the treatment of datagrams that exceed the path MTU.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -12,14 +11,15 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use crate::error::{Attempt as _, Result};
 use crate::interface::Interface;
 
-/// A socket that others of this machine can have the address of, too (SO_REUSEADDR). Each gets what is sent to a group;
-/// what is sent to one address alone goes to the last that was bound. All that share the address must be bound so.
+/// Creates a socket whose address other sockets of this machine can share (SO_REUSEADDR). Each of them receives datagrams
+/// to a group; datagrams to a unicast address are received by the last socket that was bound. All that share the address
+/// must be bound so.
 ///
-/// Bound to the address of a group, it gets what is sent to this group alone; bound to an unspecified address, all
-/// groups that any program on this machine has joined, as far as the port is the same. Both can send.
+/// Bound to the address of a group, it receives datagrams to this group only; bound to an unspecified address, those to
+/// all groups that any program on this machine has joined, with the same port. Both can send.
 ///
 /// # Errors
-/// There is no such address here, or somebody has it for themselves.
+/// The address is not one of this machine, or is in exclusive use.
 pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
     let bind = || -> io::Result<UdpSocket> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -31,11 +31,11 @@ pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
     bind().attempt(|| format!("listen to {address}"))
 }
 
-/// A socket for one address, or, if it is unspecified, for all addresses of its family: one of IPv6 leaves IPv4 alone
-/// (IPV6_V6ONLY), so that both can have the same port. It does not block.
+/// Creates a non-blocking socket for one address, or, if it is unspecified, for all addresses of its family: a socket of
+/// IPv6 excludes IPv4 (IPV6_V6ONLY), so that both can have the same port.
 ///
 /// # Errors
-/// There is no such address here, or somebody else has it.
+/// The address is not one of this machine, or is in use.
 pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
     let bind = || -> io::Result<UdpSocket> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -50,12 +50,12 @@ pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
     bind().attempt(|| format!("listen to {address}"))
 }
 
-/// From now on each datagram tells to which address of this machine it was sent
-/// ([`Received::iter_with_own`](super::Received::iter_with_own)): what is bound to no address can answer from the one that
-/// was asked.
+/// Reports for each datagram from now on the address of this machine that it was sent to
+/// ([`Received::iter_with_own`](super::Received::iter_with_own)): a socket bound to no address can answer from that
+/// address.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
     let tell = || -> io::Result<()> {
         if socket.local_addr()?.is_ipv4() {
@@ -68,10 +68,10 @@ pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
     tell().attempt(|| "ask to which address a datagram was sent".to_owned())
 }
 
-/// Gets what is sent to a group, by an interface; `None`: the one to which the group is routed.
+/// Joins a group on an interface; `None`: the one to which the group is routed.
 ///
 /// # Errors
-/// It is no group, or there is no way to it; the socket is one of IPv4, and the group one of IPv6.
+/// The address is not a group, or there is no route to it; the socket is one of IPv4, and the group one of IPv6.
 pub fn join(socket: &UdpSocket, group: IpAddr, interface: Option<&Interface>) -> Result<()> {
     let index = interface.map_or(0, Interface::index);
     let joined = match group {
@@ -86,21 +86,21 @@ pub fn join(socket: &UdpSocket, group: IpAddr, interface: Option<&Interface>) ->
     })
 }
 
-/// How datagrams are sent to groups.
+/// Sending to groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToGroups {
-    /// By which interface; `None`: the one to which the group is routed.
+    /// Interface; `None`: the one to which the group is routed.
     pub interface: Option<Interface>,
-    /// How many routers they may pass, and one more. 1, the default of the system: this network alone.
+    /// Hop limit. 1, the default of the system: this network only.
     pub hops: u8,
-    /// Whether members on this machine get them, too, the sender included.
+    /// True if members on this machine receive them, too, including the sender.
     pub heard_here: bool,
 }
 
-/// Sends datagrams to groups so, those of the family of `group`.
+/// Sets the sending to groups of the family of `group`.
 ///
 /// # Errors
-/// There is no such interface any more; the socket is one of IPv4, and the group one of IPv6.
+/// The interface is gone; the socket is one of IPv4, and the group one of IPv6.
 pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Result<()> {
     let index = how.interface.as_ref().map_or(0, Interface::index);
     let set = || -> io::Result<()> {
@@ -119,23 +119,23 @@ pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Resu
     set().attempt(|| format!("send to groups as {group}"))
 }
 
-/// What becomes of a datagram that is longer than the way to its destination takes.
+/// Treatment of a datagram that exceeds the path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooLong {
-    /// It is cut into fragments.
+    /// It is fragmented.
     Fragments,
-    /// It is refused (EMSGSIZE) if that is known here; a router tells us if it is known there (RFC 1191, RFC 8201).
-    /// Whoever can forge what a router tells can so make datagrams short.
+    /// It is rejected (EMSGSIZE) if its size exceeds the known path MTU, which routers report (RFC 1191, RFC 8201). An
+    /// attacker who forges such reports can thus shorten datagrams.
     Refused,
-    /// It is refused if it is longer than the interface takes; else it is lost on its way, if it must. What routers tell
-    /// is not believed.
+    /// It is rejected if it exceeds the MTU of the interface; on the rest of the path it may be lost. Reports of routers
+    /// are ignored.
     Lost,
 }
 
-/// Says what becomes of datagrams that are too long.
+/// Sets the treatment of datagrams that exceed the path MTU.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
     let (four, six) = match what {
         TooLong::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
@@ -153,7 +153,7 @@ pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
     set().attempt(|| "say what becomes of datagrams that are too long".to_owned())
 }
 
-/// Octets of the longest IP packet that the way takes to where the socket is connected, as far as the system knows.
+/// Returns the path MTU of a connected socket in octets, as far as the system knows it.
 ///
 /// # Errors
 /// The socket is not connected (ENOTCONN).
@@ -179,7 +179,7 @@ mod tests {
         socket
     }
 
-    /// A port that nobody else here has now.
+    /// A port that is not in use at present.
     fn port() -> u16 {
         UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port()
     }
@@ -188,7 +188,7 @@ mod tests {
     fn all_members_of_a_group_on_one_machine_hear_what_is_sent_to_it() {
         let by_address = Interface::with_name_or_address("127.0.0.1").unwrap();
         assert_eq!(by_address, Interface::with_name_or_address("lo").unwrap());
-        // There is no way to groups of IPv6 by the loopback interface.
+        // The loopback interface has no route to groups of IPv6.
         let group = SocketAddr::new([239, 255, 77, 1].into(), port());
         let members = [member(group, &by_address), member(group, &by_address)];
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();

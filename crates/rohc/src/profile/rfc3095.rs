@@ -43,29 +43,29 @@ mod formats_test;
 #[cfg(test)]
 mod rtp_formats_test;
 
-use thinair_wire::coder::{Coder, Slot, Step};
+use thinair_wire::coder::{Coder, LsbSlot, Step};
 use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
-use crate::field::ip::{IpHeader, Version};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::mode::Mode;
 use cce::Cce;
-use header::Chain;
+use header::ChainFields;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
 use rtp::{RtpExtra, RtpFields};
 
 /// Sequence number: that of RTP or ESP, or one that the compressor counts. RFC 3095, sections 5.7, 5.11 and 5.12; RFC
 /// 3843, section 3.
-const SN: Slot = Slot::new(0, "SN");
+const SN: LsbSlot = LsbSlot::new(0, "SN");
 /// IP-ID of the innermost IPv4 header whose RND flag is not 1. RFC 3095, section 5.7.
-const IP_ID: Slot = Slot::new(1, "IP-ID");
+const IP_ID: LsbSlot = LsbSlot::new(1, "IP-ID");
 /// IP-ID of the outer header, where both have one that is compressed.
-const IP_ID2: Slot = Slot::new(2, "IP-ID2");
+const IP_ID2: LsbSlot = LsbSlot::new(2, "IP-ID2");
 
 /// RTP timestamp, scaled or not. RFC 3095, section 5.7.
-const TS: Slot = Slot::new(3, "TS");
+const TS: LsbSlot = LsbSlot::new(3, "TS");
 
 /// IP headers that the base formats carry, and up to which extension headers are kept; a further one goes as a dynamic chain (RFC
 /// 3843, section 3.2).
@@ -299,13 +299,13 @@ impl IpFields {
     /// the place of the IP-ID in the formats too, but sends no bits.
     #[inline]
     fn holds_ip_id(&self) -> bool {
-        self.header.version == Version::V4 && !self.rnd
+        self.header.version == IpVersion::V4 && !self.rnd
     }
 
     /// True if it has an IP-ID that counts with nothing.
     #[inline]
     fn is_random(&self) -> bool {
-        self.header.version == Version::V4 && self.rnd
+        self.header.version == IpVersion::V4 && self.rnd
     }
 
     /// True if two headers of a flow differ in the IP-ID alone, and it behaves as before.
@@ -373,7 +373,7 @@ impl<'p> IpExtra<'p> {
 
 /// The headers of one packet, as the formats see them.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'p> {
+struct Rfc3095Fields<'p> {
     profile: ProfileId,
     sn: u32,
     ips: [IpFields; MAX_IP],
@@ -387,7 +387,7 @@ struct Fields<'p> {
     /// The packet is a CCE packet, of that kind.
     cce: Option<Cce>,
     /// The CoAP header, in profile 0x0080 alone. Its options are those of a static chain.
-    coap: Option<coap_2015::Header<'p>>,
+    coap: Option<coap_2015::CoapHeader<'p>>,
     /// Mode, as two bits; 0 where the packet does not say it.
     mode: u8,
     /// S, I of extension 3.
@@ -397,7 +397,7 @@ struct Fields<'p> {
     extra: [IpExtra<'p>; LISTS],
 }
 
-impl Fields<'_> {
+impl Rfc3095Fields<'_> {
     #[inline(always)]
     fn new(profile: ProfileId) -> Self {
         Self {
@@ -438,8 +438,8 @@ impl Fields<'_> {
 
     /// Fields from which the headers are rebuilt.
     #[inline]
-    fn chain(&self) -> Chain<'_> {
-        Chain {
+    fn chain(&self) -> ChainFields<'_> {
+        ChainFields {
             profile: self.profile,
             sn: self.sn,
             ips: self.ips.get(..self.ip_count).unwrap_or(&self.ips),
@@ -472,7 +472,7 @@ impl Fields<'_> {
 
 /// Runs a compressed format up to the tail, with what is around it in a CCE packet.
 #[inline]
-fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step {
+fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     use type2::{Extension, T};
     if cfg!(feature = "udp-lite")
         && let Some(kind) = x.cce

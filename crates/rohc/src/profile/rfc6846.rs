@@ -48,14 +48,14 @@ mod state;
 use thinair_wire::coder::{Coder, Step};
 
 use encodings::Counter;
-use options::Sent;
+use options::ListEncoding;
 pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
-pub(crate) use segment::Segment;
+pub(crate) use segment::TcpSegment;
 pub(crate) use state::TcpRoom;
 
 use crate::profile::ProfileId;
-use state::State;
+use state::TcpState;
 
 /// Fields that a packet of a compressed format may say in full, and whether it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ struct Says {
 
 /// What a base header says.
 #[derive(Clone, Copy, Debug)]
-struct Fields {
+struct TcpFields {
     msn: Counter<u16>,
     seq: Counter,
     ack: Counter,
@@ -87,15 +87,15 @@ struct Fields {
     /// `ttl_irregular_chain_flag`.
     outer_ttl: bool,
     says: Says,
-    options: Sent,
+    options: ListEncoding,
     crc3: u8,
     crc7: u8,
 }
 
-impl Fields {
+impl TcpFields {
     /// To be read by a context with that state.
     #[inline]
-    fn read(state: &State) -> Self {
+    fn read(state: &TcpState) -> Self {
         let ack_scaled = if state.ack_stride == 0 { 0 } else { state.ack / u32::from(state.ack_stride) };
         Self {
             msn: Counter::read(state.msn),
@@ -111,7 +111,11 @@ impl Fields {
             has_whole_ip_id: false,
             outer_ttl: false,
             says: Says::default(),
-            options: Sent { present: 0, changed: 0, timestamps: state.options.timestamps.map(Counter::read) },
+            options: ListEncoding {
+                present: 0,
+                changed: 0,
+                timestamps: state.options.timestamps.map(Counter::read),
+            },
             crc3: 0,
             crc7: 0,
         }
@@ -119,7 +123,12 @@ impl Fields {
 }
 
 /// `IR` packet: profile, CRC-8, static and dynamic chain. RFC 6846, section 7.1.
-fn ir<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_stride: &mut bool) -> Step {
+fn ir<'p, C: Coder<'p>>(
+    c: &mut C,
+    state: &mut TcpState,
+    sent: &mut ListEncoding,
+    says_stride: &mut bool,
+) -> Step {
     c.discriminator(8, 0b1111_1101)?;
     c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
     c.crc("CRC", 8)?;
@@ -130,7 +139,12 @@ fn ir<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_stri
 }
 
 /// `IR-DYN` packet: profile, CRC-8, dynamic chain. RFC 6846, section 7.1.
-fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_stride: &mut bool) -> Step {
+fn ir_dyn<'p, C: Coder<'p>>(
+    c: &mut C,
+    state: &mut TcpState,
+    sent: &mut ListEncoding,
+    says_stride: &mut bool,
+) -> Step {
     c.discriminator(8, 0b1111_1000)?;
     c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
     c.crc("CRC", 8)?;
@@ -140,7 +154,7 @@ fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_
 
 /// What follows the base header: the irregular chain. RFC 6846, section 7.3.
 #[inline]
-fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     ip::irregular_chain(c, state, x.outer_ttl, Counter::read)?;
     header::tcp_irregular(c, state)?;
     let ack = state.ack;

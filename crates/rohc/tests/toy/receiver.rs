@@ -8,12 +8,12 @@ use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Shared, Traced,
+    Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext, SharedMemory, Traced,
     Verified, on_failure, verify_crc8,
 };
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
@@ -39,7 +39,7 @@ impl ReceiverContext for Receiver {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -61,9 +61,9 @@ impl ReceiverContext for Receiver {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        _: &mut Shared<'m>,
+        _: &mut SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -85,12 +85,12 @@ impl ReceiverContext for Receiver {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        _: &Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        _: &SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), tell);
+        let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), on_field);
         match packet.first {
             IR => {
                 let _ = ir(&mut tracer, &mut Ipv6::default());
@@ -104,7 +104,7 @@ impl ReceiverContext for Receiver {
         }
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (profile, state, sn) = (ProfileId::Toy, self.state.name(), Some(u32::from(self.msn)));
         ContextState { cid, profile, state, mode: config.mode, sn }
     }
@@ -120,7 +120,7 @@ impl ReceiverContext for Receiver {
         _: Moment,
         _: u8,
         _: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         self.failures = self.failures << 1 | 1;
         on_failure(&mut self.state, policy.nack().is_reached(self.failures), false, true)
@@ -134,7 +134,7 @@ impl ReceiverContext for Receiver {
 
 /// Writes a verified packet.
 fn deliver(
-    packet: &Header<'_>,
+    packet: &PacketHeader<'_>,
     format: Format,
     header: Ipv6,
     payload: &[u8],

@@ -7,14 +7,14 @@ use thinair_wire::time::Instant;
 use super::{Flow, crc3, ir, uo_0};
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext, SharedMemory,
 };
 use crate::contexts::ContextState;
-use crate::feedback::{AckType, Feedback, Form};
-use crate::framing::Frame;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::framing::CidFrame;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 
 /// The context of one flow.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +25,13 @@ pub(crate) struct Sender {
     ir_left: u8,
     /// The decompressor has answered.
     two_way: bool,
-    timer: Timer,
+    timer: RefreshTimer,
 }
 
 impl SenderContext for Sender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Toy) {
@@ -59,8 +59,8 @@ impl SenderContext for Sender {
         }
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn receive_feedback(
@@ -68,7 +68,7 @@ impl SenderContext for Sender {
         _: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut Shared<'_>,
+        _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.two_way = true;
         match feedback.ack {
@@ -78,11 +78,11 @@ impl SenderContext for Sender {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.ir_left = config.repetitions;
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let state = if self.ir_left > 0 { "IR" } else { "SO" };
         let mode = Mode::with_feedback(self.two_way);
         ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
@@ -91,14 +91,14 @@ impl SenderContext for Sender {
 
 impl Compressor<'_> {
     /// A context for a new flow; `None` if that goes by another profile.
-    fn begin_toy(&mut self, packet: &Outgoing<'_, '_, '_>, flow: Flow, hash: u32) -> Option<Cid> {
+    fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: Flow, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(packet.chain.packet());
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
             return None;
         }
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
-        let (ir_left, timer) = (self.config.repetitions, Timer::start(packet.now));
+        let (ir_left, timer) = (self.config.repetitions, RefreshTimer::start(packet.now));
         self.flows.set(cid, Sender { flow, msn: 0, ir_left, two_way: false, timer });
         Some(cid)
     }
@@ -126,7 +126,7 @@ impl Sender {
         let is_ir = self.ir_left > 0;
         let (format, mut msn) = if is_ir { (Format::Ir, 0) } else { (Format::Uo0, (self.msn + 1) & 0xF) };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         // Writing refuses nothing: every value has its place.
         let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };

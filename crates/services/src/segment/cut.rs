@@ -1,4 +1,4 @@
-//! One way of a stream, cut: which octets are the next segment, and what the control is told of those before.
+//! Segmentation of one direction of a stream: choice of the next segment, and feedback to the size control.
 
 use std::io;
 use std::net::TcpStream;
@@ -7,57 +7,58 @@ use thinair_os::tcp::segments::{self, Told};
 use thinair_segment::{Loss, SegmentSizer as _, Sizer};
 use thinair_wire::time::Instant;
 
-/// What was cut so far.
+/// Totals of segmentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Octets and segments that were given to the system.
+    /// Octets and segments passed to the system.
     pub(super) octets: u64,
     pub(super) segments: u64,
     /// Octets that were acknowledged.
     pub(super) acknowledged: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub(super) sent_again: u64,
-    /// Octets of the shortest and of the longest segment; 0 before the first one. One that had no more octets to take
-    /// counts as what it could have had.
+    /// Shortest and longest segment, in octets; 0 before the first one. A segment at the end of the data counts with
+    /// the size that it could have had.
     pub(super) least: u16,
     pub(super) most: u16,
 }
 
-/// The way.
+/// Segmentation of one direction.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// What the system told last.
+    /// Latest information of the system.
     last: Told,
-    /// Segments that have arrived, and were not acknowledged yet: those before them are missing.
+    /// Segments that have arrived, and were not acknowledged yet: earlier ones are missing.
     arrived: u32,
-    /// Where the last short segment ends, in octets of the stream.
+    /// End of the last short segment, as an offset in the stream.
     short: u64,
     pub(super) counts: Counts,
 }
 
-/// What became of an attempt to send.
+/// Result of an attempt to send.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// So many octets have gone.
+    /// This number of octets was sent.
     Octets(usize),
     /// There is no room.
     NoRoom,
-    /// There is less than a segment, and another short one is under way: it waits for more, or for the acknowledgment.
+    /// Less than a segment is available, and another short one is under way: the rest waits for more, or for the
+    /// acknowledgment.
     Held,
 }
 
 impl Cut {
-    /// On a stream that is open.
+    /// Creates the segmentation of an open stream.
     ///
     /// # Errors
-    /// There is no socket.
+    /// The socket is invalid.
     pub(super) fn new(stream: &TcpStream) -> Result<Self, thinair_os::Error> {
         segments::prepare(stream)?;
         let last = segments::told(stream)?;
         Ok(Self { last, arrived: 0, short: 0, counts: Counts::default() })
     }
 
-    /// Tells the control what has happened since it was told last; whether everything has arrived.
+    /// Reports new acknowledgments and losses to the control; returns true if everything has arrived.
     pub(super) fn look(
         &mut self,
         stream: &TcpStream,
@@ -66,11 +67,11 @@ impl Cut {
     ) -> Result<bool, thinair_os::Error> {
         let told = segments::told(stream)?;
         self.take_in(told, sizer, now);
-        // A stream that was reset has nothing under way either: it is what was acknowledged that counts.
+        // A reset stream has nothing under way either: only acknowledgments count.
         Ok(self.counts.acknowledged == self.counts.octets)
     }
 
-    /// Losses come first: it is by what was sent again that the rest was acknowledged.
+    /// Reports losses first, since retransmissions caused the later acknowledgments.
     fn take_in(&mut self, told: Told, sizer: &mut Sizer, now: Instant) {
         let loss = if told.timeouts > 0 { Loss::Rto } else { Loss::Fast };
         let sent_again = told.sent_again.wrapping_sub(self.last.sent_again);
@@ -95,7 +96,7 @@ impl Cut {
         self.last = told;
     }
 
-    /// Sends the next segment of what waits; `ended`: nothing will follow it.
+    /// Sends the next segment of `waits`; `ended`: nothing follows them.
     pub(super) fn send(
         &mut self,
         stream: &TcpStream,
@@ -153,10 +154,10 @@ mod tests {
         let before = cut.last;
         let mut sizer = Sizer::from(Tssa::default());
         cut.counts.octets = 128;
-        // Two segments, of which the second was told by SACK: nothing is acknowledged yet.
+        // Two segments, the second of which was acknowledged by SACK: there is no cumulative acknowledgment yet.
         cut.take_in(Told { delivered: before.delivered + 1, ..before }, &mut sizer, Instant::ZERO);
         assert_eq!(sizer.size(), 64);
-        // The first one was sent again, and both are acknowledged.
+        // The first one was retransmitted, and both are acknowledged.
         let told = Told {
             delivered: before.delivered + 2,
             acknowledged: before.acknowledged + 128,
@@ -183,7 +184,7 @@ mod tests {
             |cut: &mut Cut, waits: &[u8], ended| cut.send(&stream, waits, ended, &mut sizer, now).unwrap();
         assert_eq!(send(&mut cut, &[0; 250], false), Sent::Octets(100));
         assert_eq!(send(&mut cut, &[0; 50], false), Sent::Octets(50), "full ones may be under way");
-        // As if the acknowledgment had not come yet.
+        // As if the acknowledgment had not arrived yet.
         let short = cut.short;
         cut.short = u64::MAX;
         assert_eq!(send(&mut cut, &[0; 99], false), Sent::Held);
@@ -194,12 +195,12 @@ mod tests {
         other.read_exact(&mut [0; 349]).unwrap();
     }
 
-    /// Nothing is under way on a stream that was reset; but not all of it has arrived.
+    /// A reset stream has nothing under way; but not all of it has arrived.
     #[test]
     fn what_was_reset_is_not_complete() {
         let (mut cut, stream, other) = cut();
         let mut sizer = Sizer::from(Fixed::new(1_000));
-        // More than the other side has room for, which reads nothing, and goes.
+        // More than the receive buffer of the other side, which reads nothing, and closes.
         let octets = vec![0; 1_000];
         while cut.counts.octets < 1 << 26
             && matches!(cut.send(&stream, &octets, false, &mut sizer, Instant::ZERO), Ok(Sent::Octets(_)))

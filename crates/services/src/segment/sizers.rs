@@ -1,4 +1,4 @@
-//! What is known of the ways to constrained hosts: a control of sizes for each, kept from one stream to the next.
+//! Size controls of constrained hosts, kept from one stream to the next.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,17 +6,17 @@ use std::net::IpAddr;
 use thinair_segment::Sizer;
 use thinair_wire::time::Instant;
 
-/// Hosts that are remembered.
+/// Largest number of hosts.
 const HOSTS: usize = 1_024;
 
-/// A host, and when it was used last.
+/// Size control of a host, and time of its last use.
 #[derive(Debug)]
 struct Host {
     sizer: Sizer,
     used: Instant,
 }
 
-/// All hosts.
+/// Size controls of all hosts.
 #[derive(Debug)]
 pub(super) struct Sizers {
     fresh: Sizer,
@@ -28,7 +28,7 @@ impl Sizers {
         Self { fresh, hosts: BTreeMap::new() }
     }
 
-    /// The control of that host. The one that was used longest ago is forgotten for a new one.
+    /// Returns the control of a host. A new one replaces the least recently used.
     pub(super) fn of(&mut self, host: IpAddr, now: Instant) -> &mut Sizer {
         if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
             let oldest = self.hosts.iter().min_by_key(|(_, host)| host.used).map(|(address, _)| *address);

@@ -3,12 +3,12 @@
 use super::wire::{Bench, Down, Seen, Up};
 use super::{ACK, CON, Code, Request, code, number};
 
-/// Text of so many octets.
+/// Text of `octets` octets.
 fn text(octets: usize) -> Vec<u8> {
     (0..octets).map(|index| b'a' + (index % 26) as u8).collect()
 }
 
-/// Checks that messages are requests, each followed by its answer, and returns them in pairs.
+/// Asserts that messages are requests, each followed by its answer, and returns them in pairs.
 #[track_caller]
 fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
     let pairs: Vec<_> = seen.chunks(2).map(|pair| [&pair[0], &pair[1]]).collect();
@@ -23,7 +23,7 @@ fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
     pairs
 }
 
-/// Checks that Block2 goes from 0 to the end in blocks of this size, asked for one by one from the `first` request on.
+/// Asserts that Block2 goes from 0 to the end in blocks of this size, requested one by one from the `first` request on.
 #[track_caller]
 fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
     let mut octets = Vec::new();
@@ -37,8 +37,8 @@ fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
     assert_eq!(octets, body);
 }
 
-/// Checks that Block1 goes from 0 to the end in blocks of this size, and that each is answered with its own; 2.31, but for
-/// the last one.
+/// Asserts that Block1 goes from 0 to the end in blocks of this size, and that each is echoed; 2.31, except for the last
+/// one.
 #[track_caller]
 fn uploaded(pairs: &[[&Seen; 2]], size: usize, body: &[u8], answer: Code) {
     let mut octets = Vec::new();
@@ -71,7 +71,7 @@ fn cb01_get_with_early_negotiation() {
 
 #[test]
 fn cb02_get_with_late_negotiation() {
-    // The client does not say what it wants, and goes on as the server began.
+    // The client states no preference, and continues with the size of the server.
     large(&mut Bench::with_blocks(1_024, 64), 64, 1);
     large(&mut Bench::new(), 1_024, 1);
 }
@@ -86,7 +86,7 @@ fn cb03_put_in_blocks() {
     assert_eq!(pairs.len(), 24);
     assert!(pairs.iter().all(|[asked, _]| asked.uint(number::CONTENT_FORMAT) == Some(0)));
     uploaded(&pairs, 64, &body, Code::CHANGED);
-    // It is there.
+    // The resource exists.
     let response = bench.ask(&Request::get("/large-update"));
     assert_eq!(*response.payload, body);
 }
@@ -116,7 +116,7 @@ fn cb05_post_in_blocks_is_answered_in_blocks() {
     let pairs = exchanges(&seen, Code::POST);
     let (up, down) = pairs.split_at(10);
     uploaded(up, 64, &body, Code::CHANGED);
-    // The last answer to a block of the body has the first block of the response; the others are asked for.
+    // The last answer to a block of the body has the first block of the response; the others are requested.
     assert_eq!(up[9][1].block(number::BLOCK2), Some((0, true, 64)));
     assert_eq!(down.len(), 9);
     for (num, [asked, answered]) in (1..).zip(down) {

@@ -8,7 +8,8 @@ use thinair_coap::{Builder, Token};
 use super::wire::{Bench, Down, Seen, Told, Up};
 use super::{ACK, CON, Code, NON, Request, code, number};
 
-/// Sends one request, and checks what every piggybacked exchange shows: CON and ACK with the same Message ID and Token.
+/// Sends one request, and checks the properties of every piggybacked exchange: CON and ACK with equal Message ID and
+/// Token.
 #[track_caller]
 fn piggybacked(bench: &mut Bench, request: &Request<'_>, answer: Code) -> [Seen; 2] {
     bench.ask(request);
@@ -19,7 +20,7 @@ fn piggybacked(bench: &mut Bench, request: &Request<'_>, answer: Code) -> [Seen;
     [asked, answered]
 }
 
-/// The same for NON: a response in a NON message with the same Token, and a Message ID of the server's.
+/// Sends one NON request, and checks the response: a NON message with the Token, and a Message ID of the server.
 #[track_caller]
 fn non_confirmable(bench: &mut Bench, request: &Request<'_>, answer: Code) -> [Seen; 2] {
     bench.ask(&request.clone().non_confirmable());
@@ -30,7 +31,7 @@ fn non_confirmable(bench: &mut Bench, request: &Request<'_>, answer: Code) -> [S
     [asked, answered]
 }
 
-/// A representation in text, with its Content-Format.
+/// Asserts that a representation is text, with its Content-Format.
 #[track_caller]
 fn is_text(message: &Seen) {
     assert_eq!(message.uint(number::CONTENT_FORMAT), Some(0), "{message:?}");
@@ -159,7 +160,7 @@ fn cc14_arguments_of_uri_query() {
     }
 }
 
-/// The second transmission of a message: the same octets, ACK_TIMEOUT to 1.5 times as much later.
+/// Asserts that the second message repeats the first, ACK_TIMEOUT to 1.5 times as much later.
 #[track_caller]
 fn is_again(first: &Seen, second: &Seen) {
     let waited = second.at - first.at;
@@ -178,7 +179,7 @@ fn cc15_lost_messages_of_a_piggybacked_exchange() {
     answered.is(Down, ACK, Code::CONTENT);
     assert_eq!((answered.mid, &answered.token, bench.handled), (asked.mid, &asked.token, 1));
 
-    // The response is lost: the server knows the request again, and sends the same once more.
+    // The response is lost: the server recognizes the request, and sends the response again.
     let mut bench = Bench::new();
     bench.lose = vec![1];
     bench.ask(&Request::get("/test"));
@@ -206,7 +207,7 @@ fn cc16_lost_messages_of_a_separate_exchange() {
     answered.is(Down, CON, Code::CONTENT);
     assert_eq!(done.is(Up, ACK, Code::EMPTY).mid, answered.mid);
 
-    // Its acknowledgement: the response says as much.
+    // Its acknowledgement is lost: the response implies it.
     let mut bench = Bench::new();
     bench.lose = vec![1];
     bench.ask(&Request::get("/separate"));
@@ -330,7 +331,7 @@ fn cc23_if_none_match_guards() {
     piggybacked(&mut bench, &create("TD_COAP_CORE_23 Part B"), code::PRECONDITION_FAILED);
 }
 
-/// Types are as the header says, so that a test that is wrong cannot pass: 0 is CON, 1 NON, 2 ACK, 3 RST.
+/// Types are those of the header, so that a wrong test cannot pass: 0 is CON, 1 NON, 2 ACK, 3 RST.
 #[test]
 fn types_have_their_numbers() {
     let first = |kind: Type| {

@@ -5,7 +5,8 @@ use thinair_coap::link_format::{Link, links};
 use super::wire::{Bench, Down, Up};
 use super::{ACK, CON, Code, Request, number};
 
-/// What a GET of this path and query lists: every link, with its attributes. Checks every message of it.
+/// Returns the links that a GET of this path and query lists, with their attributes. Checks every
+/// message of the exchange.
 #[track_caller]
 fn list(bench: &mut Bench, path: &str) -> Vec<(String, Vec<(String, String)>)> {
     let response = bench.ask(&Request::get(path));
@@ -33,7 +34,7 @@ fn targets(path: &str) -> Vec<String> {
     list(&mut Bench::new(), path).into_iter().map(|(target, _)| target).collect()
 }
 
-/// What the whole list has of those for which this is so: what a filter has to let through.
+/// Returns the targets of the whole list for which `is_it` is true: the expected result of a filter.
 fn expected(is_it: impl Fn(&str, &[(String, String)]) -> bool) -> Vec<String> {
     let all = list(&mut Bench::new(), "/.well-known/core");
     all.into_iter()
@@ -42,7 +43,7 @@ fn expected(is_it: impl Fn(&str, &[(String, String)]) -> bool) -> Vec<String> {
         .collect()
 }
 
-/// Whether one of the values that a list of values has fits.
+/// True if one of the values in a list of values fits.
 fn has(attributes: &[(String, String)], name: &str, fits: impl Fn(&str) -> bool) -> bool {
     attributes.iter().any(|(other, value)| other == name && value.split(' ').any(&fits))
 }

@@ -23,7 +23,7 @@ fn register(bench: &mut Bench, path: &str) -> (CallId, Vec<u8>) {
     (call, asked.token)
 }
 
-/// Checks a notification.
+/// Asserts that a message is a notification.
 #[track_caller]
 fn is_notification(message: &Seen, token: &[u8], kind: thinair_coap::Type) {
     message.is(Down, kind, Code::CONTENT);
@@ -32,7 +32,7 @@ fn is_notification(message: &Seen, token: &[u8], kind: thinair_coap::Type) {
     assert!(message.uint(number::OBSERVE).is_some() && !message.payload.is_empty(), "{message:?}");
 }
 
-/// Checks that the messages are confirmable notifications, each with its acknowledgement, in the order of Observe.
+/// Asserts that the messages are confirmable notifications, each with its acknowledgement, in the order of Observe.
 #[track_caller]
 fn are_acknowledged(seen: &[Seen], token: &[u8]) {
     let mut sequence = 0;
@@ -99,7 +99,7 @@ fn co04_client_registers_again_when_max_age_is_over() {
     let (_, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
-    // The server forgets its observers, as one that was started anew.
+    // The server removes its observers, like one that was restarted.
     bench.request(&Request::post("/obs-reset", &b"sesame"[..]));
     bench.run(100);
     let [_, answered] = bench.take();
@@ -122,7 +122,7 @@ fn co05_server_gives_up_a_client_that_is_off() {
     let mut bench = Bench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.client_off = true;
-    // The client does not send either: its endpoint is left alone for less than it takes to register again.
+    // The client is silent: its endpoint is not used for less than the time after which it registers again.
     bench.client = thinair_coap::Endpoint::new(Default::default(), || 1);
     bench.run(120_000);
     let seen = bench.all();
@@ -152,7 +152,8 @@ fn co06_server_gives_up_a_client_that_rejects() {
     assert_eq!(bench.told.last(), Some(&Told::Failed(call, CallError::Cancelled)));
 }
 
-/// Changes what is observed, so that it cannot be observed any longer: what the observer is told, and that it ends.
+/// Changes an observed resource so that it can no longer be observed: the observer gets a last response, and it
+/// ends.
 #[track_caller]
 fn ends_with(change: &Request<'_>, answer: Code, told: Code) {
     let mut bench = Bench::new();
@@ -203,7 +204,7 @@ fn co09_put_is_told_to_observers() {
     assert_eq!((rest.len(), rest[0].text()), (2, "New value"));
     let is_done = |told: &Told| matches!(told, Told::Response(call, _) if *call == changing);
     assert!(bench.told.iter().any(is_done));
-    // The observation goes on.
+    // The observation continues.
     bench.run(10_000);
     let seen = bench.all();
     assert_eq!(seen.len(), 4, "{seen:#?}");

@@ -14,16 +14,16 @@ use thinair_services::coap::Peer;
 use thinair_services::coap::server::{Answer, Moment, Site, Statistics, Tests, Watches};
 use thinair_wire::time::Instant;
 
-/// How long a message is under way.
+/// Delay of a message.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// How often the server looks whether what is observed has changed.
+/// Interval of the server's checks of observed resources.
 const TICK: Duration = Duration::from_millis(250);
 
-/// When every test begins.
+/// Start time of every test.
 const START: Instant = Instant::from_millis(1_000_000);
 
-/// Which way a message goes.
+/// Direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// To the server.
@@ -37,7 +37,7 @@ pub(crate) use Way::{Down, Up};
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) way: Way,
-    /// Since the beginning.
+    /// Time since the start.
     pub(crate) at: Duration,
     pub(crate) lost: bool,
     pub(crate) kind: Type,
@@ -64,30 +64,30 @@ impl Seen {
         }
     }
 
-    /// Type, Code.
+    /// Asserts direction, Type and Code.
     #[track_caller]
     pub(crate) fn is(&self, way: Way, kind: Type, code: Code) -> &Self {
         assert_eq!((self.way, self.kind, self.code), (way, kind, code), "{self:?}");
         self
     }
 
-    /// Values of an option.
+    /// Returns the values of an option.
     pub(crate) fn all(&self, number: u16) -> Vec<&[u8]> {
         self.options.iter().filter(|(other, _)| *other == number).map(|(_, value)| value.as_slice()).collect()
     }
 
-    /// Values of an option that are text.
+    /// Returns the values of an option that are text.
     pub(crate) fn texts(&self, number: u16) -> Vec<&str> {
         self.all(number).into_iter().map(|value| std::str::from_utf8(value).unwrap()).collect()
     }
 
-    /// The value of an option that is a number.
+    /// Returns the value of a uint option.
     pub(crate) fn uint(&self, number: u16) -> Option<u32> {
         let value = self.all(number).first().copied()?;
         Some(value.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet)))
     }
 
-    /// A block option as NUM, M, size.
+    /// Returns a block option as NUM, M, size.
     pub(crate) fn block(&self, number: u16) -> Option<(u32, bool, usize)> {
         let block = thinair_coap::Block::from_uint(self.uint(number)?).unwrap();
         Some((block.num, block.more, block.size.octets()))
@@ -117,7 +117,7 @@ impl fmt::Debug for Seen {
     }
 }
 
-/// What the client was told.
+/// Events of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Response(CallId, Received<'static>),
@@ -132,21 +132,21 @@ pub(crate) struct Bench {
     site: Site,
     watches: Watches,
     statistics: Statistics,
-    /// Responses that take their time.
+    /// Delayed responses.
     due: BTreeMap<(Instant, usize), (RequestId, Response<'static>)>,
     tick: Instant,
-    /// Messages on their way.
+    /// Messages under way.
     under_way: BTreeMap<(Instant, usize), (Way, Vec<u8>)>,
     /// Every message so far.
     pub(crate) seen: Vec<Seen>,
-    /// Which messages are lost, counted from 0 over both ways.
+    /// Numbers of messages that are lost, counted from 0 over both directions.
     pub(crate) lose: Vec<usize>,
-    /// Nothing reaches the client any more.
+    /// True if nothing reaches the client any more.
     pub(crate) client_off: bool,
     pub(crate) told: Vec<Told>,
-    /// Why observers are gone.
+    /// Reasons for the removal of observers.
     pub(crate) gone: Vec<Gone>,
-    /// Requests that the server has acted on.
+    /// Number of requests that the server has processed.
     pub(crate) handled: usize,
 }
 
@@ -154,7 +154,7 @@ const fn peer(port: u16) -> Peer {
     Peer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
 }
 
-/// How a server is named to its client, and the other way.
+/// Identity of the server for its client, and vice versa.
 pub(crate) const SERVER: Peer = peer(5683);
 const CLIENT: Peer = peer(40_000);
 
@@ -163,7 +163,7 @@ impl Bench {
         Self::with_blocks(1024, 1024)
     }
 
-    /// With the size of blocks that the client and the server want.
+    /// Creates a client and a server with these block sizes.
     pub(crate) fn with_blocks(client: usize, server: usize) -> Self {
         let config = |octets, tokens| Config {
             policy: Policy { block_size: BlockSize::at_most(octets), tokens, ..Policy::default() },
@@ -201,12 +201,12 @@ impl Bench {
         self.client.request(self.now, SERVER, request).unwrap()
     }
 
-    /// Sends octets to the server that no client of ours would send.
+    /// Sends octets to the server that no client of this project would send.
     pub(crate) fn inject(&mut self, octets: &[u8]) {
         self.put(Up, octets);
     }
 
-    /// A request and all that follows within ten seconds; the response, if there is one.
+    /// Sends a request, and runs for ten seconds; returns the response, if there is one.
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Received<'static> {
         let call = self.request(request);
         self.run(10_000);
@@ -219,19 +219,19 @@ impl Bench {
         }
     }
 
-    /// The messages since the last look, of which there have to be so many.
+    /// Returns the messages since the previous call, which must be `N`.
     #[track_caller]
     pub(crate) fn take<const N: usize>(&mut self) -> [Seen; N] {
         let seen = std::mem::take(&mut self.seen);
         seen.try_into().unwrap_or_else(|seen: Vec<Seen>| panic!("{} messages: {seen:#?}", seen.len()))
     }
 
-    /// The messages since the last look.
+    /// Returns the messages since the previous call.
     pub(crate) fn all(&mut self) -> Vec<Seen> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Lets milliseconds pass.
+    /// Runs for a number of milliseconds.
     pub(crate) fn run(&mut self, milliseconds: u64) {
         let end = self.now + Duration::from_millis(milliseconds);
         loop {
@@ -254,7 +254,7 @@ impl Bench {
         Moment { now: self.now, calendar: self.now.as_nanos() / 1_000_000_000 }
     }
 
-    /// What is due now.
+    /// Processes everything that is due.
     fn step(&mut self) {
         while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (way, octets) = entry.remove();
@@ -302,7 +302,7 @@ impl Bench {
         }
     }
 
-    /// As the loop of the server does it.
+    /// Processes an event as the server's event loop does.
     fn serve(&mut self, event: Event<'static, Peer>) {
         let at = self.moment();
         let (id, observe, message) = match event {
@@ -344,7 +344,7 @@ impl Bench {
         }
     }
 
-    /// Puts what both have to say on the wire.
+    /// Puts the messages of both on the wire.
     fn send(&mut self) {
         let mut buffer = [0; 1_152];
         while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
@@ -360,7 +360,7 @@ impl Bench {
         let lost = self.lose.contains(&number) || self.client_off && way == Down;
         self.seen.push(Seen::of(way, self.now.since(START), lost, octets));
         if !lost {
-            // The same instant keeps its order.
+            // Messages of equal time keep their order.
             let order = self.under_way.last_key_value().map_or(0, |((_, order), _)| order + 1);
             self.under_way.insert((self.now + DELAY, order), (way, octets.to_vec()));
         }

@@ -1,4 +1,5 @@
-//! The ROHC of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with their feedback.
+//! ROHC instances of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with
+//! their feedback.
 
 use std::time::Duration;
 
@@ -19,17 +20,17 @@ use crate::plan::ChannelPlan;
 use crate::seal::Missing;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Blocks for extension headers: so many for each context, and at most so many.
+/// Blocks for extension headers: number per context, and maximum.
 const BLOCKS: (usize, usize) = (8, 256);
 
-/// What compresses and decompresses.
+/// Compressors and decompressors of a channel.
 #[derive(Debug)]
 pub(super) struct Ends {
     kind: Kind,
-    /// What negative feedback of others may do to our compressor.
+    /// Limits the effect of negative feedback on our compressor.
     limiter: Limiter,
     parameters: Parameters,
-    /// Between units with feedback.
+    /// Minimum interval between units with feedback.
     interval: Duration,
     seed: u64,
 }
@@ -41,19 +42,19 @@ enum Kind {
     Mesh(Mesh),
 }
 
-/// A compressor for all, and a decompressor for each other site.
+/// A compressor for all sites, and a decompressor for each other site.
 #[derive(Debug)]
 struct Mesh {
     own: Option<SiteId>,
     compressor: Option<Compressor<'static>>,
     sites: Vec<Hearing>,
-    /// Where in `sites` each number is; [`NOWHERE`] if it is not.
+    /// Index in `sites` by site number; [`NOWHERE`] for unknown sites.
     places: [u8; 256],
-    /// Where receivers answer.
+    /// Combined feedback, if receivers answer.
     combined: Option<Combined>,
 }
 
-/// The place of a site that is not in the mesh. There are 254 others at most.
+/// Index for sites that are not in the mesh. There are at most 254 other sites.
 const NOWHERE: u8 = u8::MAX;
 
 impl Mesh {
@@ -63,7 +64,7 @@ impl Mesh {
     }
 }
 
-/// What is heard of one site.
+/// Receiving state for one site.
 #[derive(Debug)]
 struct Hearing {
     site: SiteId,
@@ -72,17 +73,17 @@ struct Hearing {
     lost: Lost,
 }
 
-/// Packets that were lost before the next one, at most.
+/// Number of packets that may have been lost before the next one.
 #[derive(Debug, Default)]
 struct Lost {
-    /// `None`: nobody knows.
+    /// `None`: unknown.
     packets: Option<u32>,
-    /// Packets of the datagram at hand are counted.
+    /// True if packets of the current datagram are counted.
     is_counted: bool,
 }
 
 impl Lost {
-    /// A datagram has come.
+    /// Records the units missing before a datagram.
     fn note(&mut self, missing: Missing) {
         self.is_counted = missing != Missing::Uncounted;
         self.packets = match missing {
@@ -96,7 +97,7 @@ impl Lost {
         Arrival { now, lost: self.packets.filter(|_| self.is_counted) }
     }
 
-    /// A packet was taken. A segment of one that goes on is none.
+    /// Records a received packet. Segments of incomplete packets do not count.
     fn note_taken(&mut self, done: &Result<Decompressed, DecompressError>) {
         if self.is_counted && !matches!(done, Err(DecompressError::NothingYet)) {
             self.packets = Some(0);
@@ -104,10 +105,10 @@ impl Lost {
     }
 }
 
-/// The way back to one compressor.
+/// Feedback path to one compressor.
 #[derive(Debug)]
 struct Back {
-    /// There is one.
+    /// True if feedback can be sent.
     exists: bool,
     waiting: Waiting,
     limiter: Limiter,
@@ -118,7 +119,7 @@ impl Back {
         Self { exists, waiting: Waiting::new(interval), limiter: Limiter::new(contexts) }
     }
 
-    /// Keeps all that the decompressor has to say.
+    /// Collects all pending feedback of the decompressor.
     fn collect(
         &mut self,
         now: Instant,
@@ -223,20 +224,20 @@ impl Ends {
         Self { kind, limiter, parameters, interval, seed }
     }
 
-    /// The ends of another channel of the same pair.
+    /// Returns the ends of a second channel of the pair.
     pub(super) fn with_large_cids(&self, plan: &ChannelPlan, parameters: Parameters) -> Self {
         Self::pair(plan, parameters, !self.no_way_back(), self.interval, !self.seed)
     }
 
-    /// Whether there is no compressor.
+    /// True if there is no compressor.
     pub(super) fn only_hears(&self) -> bool {
         matches!(&self.kind, Kind::Mesh(Mesh { compressor: None, .. }))
     }
 
-    /// Whether a unit may come from there.
+    /// True if units from this source are accepted.
     pub(super) fn knows(&self, from: Option<SiteId>) -> bool {
         match &self.kind {
-            // A packaging may number peers too; who they are, the channel says.
+            // A packaging may number peers, too; the caller has selected the channel by peer.
             Kind::Pair { .. } => true,
             Kind::Mesh(mesh) => mesh.place(from).is_some(),
         }
@@ -249,7 +250,7 @@ impl Ends {
         room: &mut [u8],
     ) -> Result<Compressed, NotSent> {
         match &mut self.kind {
-            // No feedback is in front: all of it was collected.
+            // No feedback is piggybacked here: all of it was collected.
             Kind::Pair { endpoint, .. } => {
                 let compressed = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
                 Ok(compressed)
@@ -266,7 +267,7 @@ impl Ends {
         }
     }
 
-    /// Packets that follow go in another datagram than those before.
+    /// Starts a new datagram for the packets that follow.
     pub(super) fn begin_group(&mut self) {
         match &mut self.kind {
             Kind::Pair { endpoint, .. } => endpoint.begin_group(),
@@ -274,7 +275,7 @@ impl Ends {
         }
     }
 
-    /// Notes the units that are missing before the datagram at hand.
+    /// Records the units missing before the current datagram.
     pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         match &mut self.kind {
             Kind::Pair { lost, .. } => lost.note(missing),
@@ -286,7 +287,7 @@ impl Ends {
         }
     }
 
-    /// Decompresses what holds no feedback, and keeps what is to be answered until `due`.
+    /// Decompresses a packet without feedback, and keeps the resulting feedback until `due`.
     pub(super) fn decompress(
         &mut self,
         now: Instant,
@@ -318,7 +319,7 @@ impl Ends {
         }
     }
 
-    /// Takes feedback that was received.
+    /// Processes received feedback.
     pub(super) fn feedback(
         &mut self,
         now: Instant,
@@ -346,7 +347,8 @@ impl Ends {
             let told = match &mut self.kind {
                 Kind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
                 Kind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
-                    // An element names a CID and no compressor; what is not addressed may be for anybody.
+                    // An element contains a CID but no compressor; without a destination it may be for any
+                    // site.
                     (Some(combined), Some(compressor), Some(from)) if to.is_some() && to == mesh.own => {
                         combined.receive(now, from, element, space, compressor)
                     }
@@ -366,7 +368,8 @@ impl Ends {
         }
     }
 
-    /// The feedback that may go in front of packets: that of a pair. In a mesh everybody would hear it.
+    /// Returns feedback that can be sent in front of packets: that of a pair. In a mesh all sites would
+    /// receive it.
     pub(super) fn waiting_for_all(&mut self) -> Option<&mut Waiting> {
         match &mut self.kind {
             Kind::Pair { back, .. } => Some(&mut back.waiting),
@@ -398,9 +401,9 @@ impl Ends {
         }
     }
 
-    /// New contexts at both ends. Restarts are rare, so their memory is new too.
+    /// Resets the contexts of both ends. Restarts are rare, so their memory is allocated again.
     pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<SiteId>) {
-        // Sequence numbers that start elsewhere than before.
+        // Sequence numbers begin at a different value than before.
         self.seed = self.seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
         let contexts = self.parameters.contexts();
         self.limiter = Limiter::new(contexts);
@@ -451,7 +454,7 @@ fn blocks(parameters: &Parameters) -> usize {
 fn compressor(plan: &ChannelPlan, parameters: Parameters, seed: u64, for_many: bool) -> Compressor<'static> {
     let mut config = plan.compressor(parameters, seed);
     if for_many {
-        // Not all of them can answer at all times.
+        // Some members may be unable to answer at times.
         config.refresh_two_way = config.refresh;
     }
     let memory = CompressorMemory::owned(&parameters, blocks(&parameters));
@@ -475,7 +478,7 @@ mod tests {
 
     use super::*;
 
-    /// Packets that are lost before the next one, which arrives.
+    /// Number of packets lost before the next one, which arrives.
     fn next(lost: &mut Lost, missing: Option<Missing>) -> Option<u32> {
         missing.into_iter().for_each(|missing| lost.note(missing));
         let arrival = lost.arrival(Instant::ZERO);

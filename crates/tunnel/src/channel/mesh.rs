@@ -1,49 +1,50 @@
-//! One compressor that many decompressors hear, and their feedback as if it came from one.
+//! Combination of the feedback of many decompressors, so that it looks like that of one to the compressor.
 //!
-//! Any NACK or STATIC-NACK goes to the compressor. An acknowledgment does when every member has acknowledged the context: the
-//! one with the lowest SN, because that is what all have at least. A mode is asked for when all ask for it. So a member that
-//! is silent, or gone, holds acknowledgments back: the compressor then repeats as often as it does without feedback, and stays
-//! in U-mode, which costs octets and loses nothing. Refreshes go on in all modes, for those who cannot answer.
+//! Any NACK or STATIC-NACK goes to the compressor. An acknowledgment does when every member has acknowledged
+//! the context: the one with the lowest SN, since all members have that packet at least. A mode is requested
+//! when all request it. A member that is silent, or gone, therefore delays acknowledgments: the compressor
+//! then repeats as often as without feedback, and stays in U-mode, which costs octets but no packets.
+//! Refreshes continue in all modes, for members that cannot answer.
 
 use thinair_rohc::cid::{Cid, CidSpace};
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, Form, MAX_ELEMENT};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::{Compressed, Compressor, Instant, Mode, ProfileId};
 
 use crate::unit::SiteId;
 
-/// An acknowledgment of a packet that is so many SNs old says nothing any more: FEEDBACK-2 has 12 bits of SN.
+/// Age in SNs from which on an acknowledgment is ambiguous: FEEDBACK-2 has 12 bits of SN.
 const STALE: u32 = 1 << 12;
 
-/// What the members have said of the contexts of one compressor.
+/// Feedback of all members on the contexts of one compressor.
 #[derive(Debug)]
 pub(super) struct Combined {
     members: Vec<SiteId>,
     contexts: Vec<Context>,
-    /// A row of members for each context.
+    /// For each context, the feedback of each member.
     said: Vec<Said>,
 }
 
-/// What was sent on a CID.
+/// State of a CID at the sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Context {
     profile: Option<ProfileId>,
-    /// The SN of the newest packet: its low 16 bits, with their turns above.
+    /// SN of the newest packet: its low 16 bits, extended by a count of wraparounds.
     newest: u32,
-    /// The SN of the first packet of the context.
+    /// SN of the first packet of the context.
     first: u32,
-    /// What the compressor was told last.
+    /// Last feedback passed to the compressor.
     told: Option<(u32, Option<Mode>)>,
 }
 
-/// What a member has said of a context.
+/// Feedback of a member on a context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Said {
-    /// The newest SN that it has acknowledged, with its turns.
+    /// Newest acknowledged SN, extended by wraparounds.
     acknowledged: Option<u32>,
-    /// The mode that it has asked for last, protected by a CRC.
+    /// Mode that it requested last, protected by a CRC.
     mode: Option<Mode>,
     protected: bool,
-    /// The last LOSS option of profile 0x0081.
+    /// Last LOSS option of profile 0x0081.
     loss: Option<u8>,
 }
 
@@ -53,13 +54,13 @@ impl Combined {
         Self { members, contexts: vec![Context::default(); contexts], said }
     }
 
-    /// Nobody has said anything.
+    /// Forgets all feedback.
     pub(super) fn clear(&mut self) {
         self.contexts.fill(Context::default());
         self.said.fill(Said::default());
     }
 
-    /// A packet was sent; its context has this SN.
+    /// Records a sent packet, and the SN of its context.
     pub(super) fn note_sent(&mut self, compressed: &Compressed, sn: Option<u32>) {
         let at = compressed.cid.index();
         let Some(context) = self.contexts.get_mut(at) else { return };
@@ -75,7 +76,7 @@ impl Combined {
         context.newest = context.newest.wrapping_add_signed(step);
     }
 
-    /// A member has sent an element, which counts now, or is kept until others have said as much.
+    /// Processes an element of a member, at once or when the other members have sent theirs.
     pub(super) fn receive(
         &mut self,
         now: Instant,
@@ -89,7 +90,7 @@ impl Combined {
         let (cid, _) = Feedback::glance(element, space).ok_or(FeedbackError::Malformed)?;
         let known = compressor.context(cid).ok_or(FeedbackError::UnknownCid(cid))?;
         let feedback = if matches!(known.profile, ProfileId::Coap | ProfileId::Tcp) {
-            // As the compressor reads it: a decompressor without context does not know the profile.
+            // As the compressor parses it: a decompressor without context does not know the profile.
             let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
             Feedback::read_rfc5225(element, space)
                 .or_else(|error| Feedback::read(element, space).ok().filter(asks).ok_or(error))?
@@ -115,7 +116,7 @@ impl Combined {
         self.tell_if_all(now, cid, space, compressor)
     }
 
-    /// Tells the compressor what all members have acknowledged, if that is more than it knows.
+    /// Passes the acknowledgment of all members to the compressor, if it is a newer one.
     fn tell_if_all(
         &mut self,
         now: Instant,
@@ -135,10 +136,10 @@ impl Combined {
         let protected = row.iter().all(|said| said.protected);
         let mut feedback = Feedback { sn: sn & 0xFF, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
         match context.profile {
-            // RFC 5795, section 5.4.5: FEEDBACK-1 is all that there is. What was said counts once.
+            // RFC 5795, section 5.4.5: FEEDBACK-1 is the only format. Each is used once.
             Some(ProfileId::Uncompressed) => row.fill(Said::default()),
             Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
-                feedback.form = Form::Rfc5225;
+                feedback.form = FeedbackForm::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
                 if row.iter().all(|said| said.loss.is_some()) {
@@ -146,7 +147,7 @@ impl Combined {
                 }
             }
             Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = Form::Rfc5225,
+            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = FeedbackForm::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;
@@ -166,8 +167,8 @@ impl Combined {
 }
 
 impl Said {
-    /// The newest packet with the bits of an SN is acknowledged, unless there was none in this context, or a newer one
-    /// was before.
+    /// Records the acknowledgment of the newest packet with these SN bits, unless the context has no such
+    /// packet, or a newer one is acknowledged already.
     fn acknowledge(&mut self, feedback: &Feedback, context: &Context) {
         let bits = feedback.sn_bits.min(16);
         if bits == 0 {
@@ -191,7 +192,8 @@ impl Said {
     }
 }
 
-/// How far behind the newest packet the oldest acknowledgment of all members is; `None` if one has none, or a stale one.
+/// Distance from the newest packet to the oldest acknowledgment of all members; `None` if one is missing or
+/// stale.
 fn oldest(row: &[Said], context: &Context) -> Option<u32> {
     let mut oldest = None;
     for said in row {
@@ -204,7 +206,7 @@ fn oldest(row: &[Said], context: &Context) -> Option<u32> {
     oldest
 }
 
-/// The mode that all members ask for.
+/// Returns the mode that all members request.
 fn agreed(row: &[Said]) -> Option<Mode> {
     let mode = row.first()?.mode?;
     row.iter().all(|said| said.mode == Some(mode)).then_some(mode)
@@ -219,7 +221,7 @@ fn tell(
     let mut element = [0; MAX_ELEMENT];
     let len = feedback.write(space, &mut element).ok_or(FeedbackError::Malformed)?;
     let element = element.get(..len).unwrap_or_default();
-    // The compressor takes elements without their type octets.
+    // The compressor expects elements without type octets.
     let head = if element.first() == Some(&0b1111_0000) { 2 } else { 1 };
     compressor.receive_feedback(now, element.get(head..).unwrap_or_default())?;
     Ok(())
@@ -234,7 +236,7 @@ mod tests {
         ProfileSet,
     };
 
-    /// A compressor, with members that hear nothing but acknowledge what the test says.
+    /// A compressor with members that acknowledge as the test demands.
     struct Sender {
         compressor: Compressor<'static>,
         combined: Combined,
@@ -299,7 +301,7 @@ mod tests {
         sender.ack(3, sn - 2, Mode::Optimistic);
         assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
         sender.ack(4, sn, Mode::Unidirectional);
-        // A late one has not taken back the one before.
+        // A late acknowledgment does not revert an earlier one.
         assert_eq!(sender.told(), Some((sn - 1, None)));
         assert_eq!(sender.state(), ("SO", Mode::Unidirectional));
         sender.ack(4, sn, Mode::Optimistic);
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!((sender.told(), sender.state().0), (told, "IR"));
         sender.ack(3, sn, Mode::Optimistic);
         assert_eq!((sender.told().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
-        // One that asks for another mode with it does not move the others.
+        // A NACK that requests another mode does not change that of the others.
         let nack = Feedback {
             mode: Some(Mode::Unidirectional),
             protected: true,
@@ -349,7 +351,7 @@ mod tests {
         let sn = sender.send(2, 2);
         sender.ack(4, sn, Mode::Optimistic);
         assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
-        // Nor an SN before the first of the context.
+        // Nor an SN before the first one of the context.
         for member in [2, 3] {
             sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic);
         }
@@ -386,7 +388,7 @@ mod tests {
         assert_eq!(sender.say(9, nack), Err(FeedbackError::Malformed));
         let other = Feedback { cid: Cid::new(3).unwrap(), ..nack };
         assert_eq!(sender.say(2, other), Err(FeedbackError::UnknownCid(other.cid)));
-        // Decompressors make nothing else than what is read here.
+        // Decompressors send only formats that are parsed here.
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(sender.channel) };
         let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&sender.channel, 0));
         let _ = decompressor.decompress(Instant::ZERO, &[0x05, 1, 2], &mut [0; 64]);

@@ -12,7 +12,7 @@ use thinair_rohc::{CidSpace, CompressError, Integrity, Mode};
 
 use super::*;
 
-/// A unit on its way.
+/// A unit in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owned {
     protocol: Protocol,
@@ -82,7 +82,7 @@ fn receive(
     (received, packets)
 }
 
-/// What comes out of `to` when `from` sends a packet; all units are whole.
+/// Sends a packet from `from` to `to`, and returns the delivered packets; all units are complete.
 fn carry(from: &mut Channel, to: &mut Channel, now: Instant, packet: &[u8]) -> Vec<Vec<u8>> {
     let (sent, units) = send(from, now, packet);
     sent.unwrap();
@@ -95,7 +95,7 @@ fn carry(from: &mut Channel, to: &mut Channel, now: Instant, packet: &[u8]) -> V
     packets
 }
 
-/// Feedback that is due goes both ways.
+/// Transfers due feedback in both directions.
 fn settle(ends: &mut [Channel; 2], now: Instant) {
     let [a, b] = ends;
     for unit in poll(a, now) {
@@ -106,7 +106,7 @@ fn settle(ends: &mut [Channel; 2], now: Instant) {
     }
 }
 
-/// The IP packets of a capture, and whether each goes the way of the first.
+/// Returns the IP packets of a capture, each with true for the direction of the first.
 fn captured(name: &str) -> Vec<(bool, Vec<u8>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name);
     let mut reader = Reader::new(std::fs::File::open(path).unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn captures() -> Vec<String> {
     names
 }
 
-/// An IPv6 packet of UDP, without a checksum that would have to be right.
+/// Returns an IPv6 packet of UDP with an arbitrary checksum.
 fn udp6(port: u16, number: u16, payload: usize) -> Vec<u8> {
     let len = (payload + 8) as u16;
     let mut packet = vec![0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, 64];
@@ -144,13 +144,13 @@ fn udp6(port: u16, number: u16, payload: usize) -> Vec<u8> {
     packet.extend([0xFE; 16]);
     packet.extend(port.to_be_bytes());
     packet.extend([0x1F, 0x90, (len >> 8) as u8, len as u8, 0x12, 0x34]);
-    // The first octet is neither of RTP nor of CoAP, so that nothing is guessed.
+    // The first octet is valid neither in RTP nor in CoAP, so that neither is detected.
     let rest = (1..payload).map(|i| (i as u16).wrapping_mul(31).wrapping_add(number) as u8);
     packet.extend([1].into_iter().take(payload).chain(rest));
     packet
 }
 
-/// A fragment: no profile but the uncompressed one takes it.
+/// A fragment, which only the uncompressed profile supports.
 fn fragment(octets: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0, (octets >> 8) as u8, octets as u8, 0, 7, 0x20, 0, 64, 17, 0, 0];
     packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
@@ -212,7 +212,7 @@ fn two_ends_come_to_the_mode_of_the_plan() {
         assert_eq!((context.mode, context.state), (mode, "SO"));
         let (site, context) = b.decompressor_contexts().next().unwrap();
         assert_eq!((site, context.mode, context.state), (None, mode, "FC"));
-        // Packets both ways take the feedback along.
+        // Packets in both directions carry the feedback.
         assert_eq!(b.counters().feedback_sent.alone, 0);
         assert_eq!(b.counters().feedback_sent.in_front > 0, mode != Mode::Unidirectional);
         assert_eq!(b.counters().feedback_sent.in_front, a.counters().feedback_received.acks);
@@ -268,11 +268,11 @@ fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
     assert_eq!(sent.unwrap().compressed, None);
     assert_eq!(units, [Owned { protocol: Protocol::Ipv4, to: None, large: false, octets: packet.clone() }]);
     assert_eq!(receive(&mut b, ms(0), None, &units[0]), (Ok(()), vec![packet.clone()]));
-    // A unit that says what it is not.
+    // A unit of a type that does not match its content.
     let wrong = Owned { protocol: Protocol::Ipv6, ..units[0].clone() };
     let malformed = Err(NotReceived::Malformed(Protocol::Ipv6));
     assert_eq!(receive(&mut b, ms(0), None, &wrong), (malformed, Vec::new()));
-    // Where types are not told, or the plan does not say so, it is profile 0x0000.
+    // If types are not transmitted, or the plan does not enable it, profile 0x0000 is used.
     for (by_type, typed) in [(true, false), (false, true)] {
         let plan = ChannelPlan { by_type, ..plan.clone() };
         let [mut a, mut b] = pair(&Setup { typed, ..setup(&plan) });
@@ -364,7 +364,7 @@ fn after_a_restart_packets_come_at_once() {
             settle(&mut ends, now);
         }
         assert_eq!(ends[0].compressor_contexts().next().unwrap().mode, mode);
-        // Counters go on.
+        // Counters are not reset.
         assert_eq!(ends[0].counters().sent.packets, 40);
     }
 }
@@ -387,7 +387,7 @@ fn long_packets_go_in_segments() {
             delivered.extend(packets);
         }
         assert_eq!(delivered, [forth]);
-        // Feedback goes in front of all segments.
+        // Feedback precedes all segments.
         let waits = b.poll_at().is_some();
         let (_, units) = send(b, now, &back);
         let is_segment = |unit: &Owned| unit.octets[0] >> 1 == 0x7F;
@@ -401,14 +401,14 @@ fn long_packets_go_in_segments() {
     let [a, b] = &mut ends;
     assert_eq!((a.counters().segmented, a.counters().not_received.total()), (30, 0));
     assert_eq!(b.counters().segments_received, a.counters().segments_sent);
-    // A segment that is lost takes its packet along, and nothing else.
+    // A lost segment costs its packet, and no other.
     let (_, mut units) = send(a, ms(9_000), &udp6(1, 77, 1_000));
     units.remove(5);
     assert!(units.iter().all(|unit| receive(b, ms(9_000), None, unit).1.is_empty()));
     let packet = udp6(1, 78, 1_000);
     assert_eq!(carry(a, b, ms(9_001), &packet), [packet]);
     assert_eq!(b.counters().not_received.of("bad_segment"), 1);
-    // Where MRRU forbids it, the packet is not sent.
+    // If MRRU is 0, the packet is not sent.
     let [mut a, _] = pair(&Setup { mrru: 0, ..narrow });
     assert!(matches!(send(&mut a, ms(0), &udp6(1, 0, 100)).0, Err(NotSent::TooLong { most: 60, .. })));
 }
@@ -423,7 +423,7 @@ fn a_unit_that_only_grew_too_long_goes_as_it_is() {
     assert_eq!(receive(&mut b, ms(0), None, &units[0]).1, [packet]);
 }
 
-/// An IPv6 packet with eight extension headers twice, more than which are not compressed.
+/// An IPv6 packet with twice as many extension headers as are compressed, sixteen.
 fn chained(payload: usize) -> Vec<u8> {
     let mut packet = Vec::new();
     let octets = 2 * (40 + 8 * 8) + 8 + payload;

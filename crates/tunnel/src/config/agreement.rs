@@ -1,4 +1,4 @@
-//! What two ends must agree on, as nothing is negotiated.
+//! Settings that must be equal at both ends, since nothing is negotiated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,24 +11,24 @@ use crate::mtu::Budget;
 use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 use crate::unit::SiteId;
 
-/// Something that two ends must agree on, and do not.
+/// A setting that must be equal at both ends, and is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// What it is, by its key: `[channel] max_cid`.
+    /// Name of the setting, by its key: `[channel] max_cid`.
     pub what: String,
-    /// What it is at this end.
+    /// Value at this end.
     pub here: String,
-    /// What it is at the other one.
+    /// Value at the other end.
     pub there: String,
 }
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the ends do not agree on {}: {} here, {} there", self.what, self.here, self.there)
+        write!(f, "the ends disagree on {}: {} here, {} at the other end", self.what, self.here, self.there)
     }
 }
 
-/// What two ends do not agree on.
+/// Returns the settings that differ and must not.
 pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
     let mut found = Vec::new();
     for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(facts(there)) {
@@ -40,17 +40,17 @@ pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
     match (&here.others, &there.others) {
         (Others::Mesh(_), Others::Mesh(_)) => meshes(here, there, &mut found),
         (Others::Peers(_), Others::Peers(_)) => pairs(here, there, &mut found),
-        // Told already.
+        // Reported already.
         (Others::Mesh(_), Others::Peers(_)) | (Others::Peers(_), Others::Mesh(_)) => {}
     }
     found
 }
 
-/// What is the same at all ends, in one order; `None` where this end leaves it open.
+/// Settings that are equal at all ends, in a fixed order; `None` if this end leaves one open.
 fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
     let channel = &plan.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
-    // Where it is not told, it is made of the MTU.
+    // The default depends on the MTU.
     let mrru = Budget::of(plan).map(|budget| budget.mrru).ok();
     let (framing, speed) = match &plan.carrier {
         Carrier::Serial { framing, crc, speed, .. } => {
@@ -106,7 +106,7 @@ fn mesh(others: &Others) -> &'static str {
     }
 }
 
-/// The bases by their count and a hash of how they are shown (FNV-1a).
+/// Number of bases, and a hash of their debug text (FNV-1a).
 fn bases(plan: &Plan) -> String {
     let bases = &plan.channel.bases;
     if bases.is_empty() {
@@ -118,7 +118,8 @@ fn bases(plan: &Plan) -> String {
     format!("{} bases, {hash:016x}", bases.len())
 }
 
-/// Each site is known by the same PID at both ends, and those that send are known at all.
+/// Compares the sites: each must have the same PID at both ends, and every sender must be known at the other
+/// end.
 fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
     let (own, others) = (own(here), own(there));
     if own.is_some() && own == others {
@@ -146,14 +147,14 @@ fn own(plan: &Plan) -> Option<SiteId> {
     }
 }
 
-/// The sites that an end knows, itself among them, by their PIDs.
+/// Returns the sites of an end, including itself, with their PIDs.
 fn sites(plan: &Plan) -> BTreeMap<SiteId, Option<Pid>> {
     let Others::Mesh(mesh) = &plan.others else { return BTreeMap::new() };
     let others = mesh.sites.iter().map(|site| (site.id, site.pid));
     others.chain(mesh.own.map(|own| (own, pid(&plan.carrier)))).collect()
 }
 
-/// What one end sends as is what the other hears.
+/// Compares the PIDs and NPAs with which each end sends with those that the other one receives.
 fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
     let heard = |plan: &Plan, sent: Pid| match &plan.others {
         Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,

@@ -1,22 +1,22 @@
-//! Every key that there is: which section it is in, and whether all ends have it in common.
+//! All keys of a configuration: their sections, and whether they are common to all ends.
 
 use super::words::closest;
 
-/// Whose a key is.
+/// Scope of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Of one end alone: not in the file that all ends share.
+    /// One end only: not allowed in the file that all ends share.
     OneEnd,
-    /// The same at all ends, or of no harm if it is.
+    /// Equal at all ends, or harmless if so.
     All,
 }
 
 use Of::{All, OneEnd};
 
-/// A section, and its keys.
+/// A section and its keys.
 pub(super) struct SectionKeys {
     pub(super) name: &'static str,
-    /// Whether there may be several: `[[peer]]`.
+    /// True if the section can occur several times, as `[[peer]]`.
     pub(super) repeated: bool,
     pub(super) keys: &'static [(&'static str, Of)],
 }
@@ -129,7 +129,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
     SectionKeys { name: "daemon", repeated: false, keys: &[("user", OneEnd), ("state", OneEnd)] },
 ];
 
-/// Keys of `[carrier]` that can stand behind the `?` of a URL, too.
+/// True for keys of `[carrier]` that are also allowed after the `?` of a URL.
 pub(super) fn is_option(key: &str) -> bool {
     key != "url" && section("carrier").is_some_and(|section| section.key(key).is_some())
 }
@@ -144,38 +144,38 @@ pub(super) fn section_of(key: &str) -> Option<String> {
 }
 
 impl SectionKeys {
-    /// The key as it stands in the table, and whose it is.
+    /// Returns the key as written in the table, and its scope.
     pub(super) fn key(&self, key: &str) -> Option<(&'static str, Of)> {
         self.keys.iter().find(|(known, _)| *known == key).copied()
     }
 
-    /// How the section is written.
+    /// Title of the section in a file.
     pub(super) fn title(&self) -> String {
         if self.repeated { format!("[[{}]]", self.name) } else { format!("[{}]", self.name) }
     }
 
-    /// What is said of a key that there is not.
+    /// Message for an unknown key.
     pub(super) fn unknown(&self, key: &str) -> String {
         if let Some(meant) = closest(key, self.keys.iter().map(|(known, _)| *known)) {
-            return format!("there is no such key; did you mean `{meant}`?");
+            return format!("unknown key; did you mean `{meant}`?");
         }
         if let Some(title) = section_of(key) {
-            return format!("there is no such key here; `{key}` goes into {title}");
+            return format!("unknown key; `{key}` belongs to {title}");
         }
         let known: Vec<_> = self.keys.iter().map(|(known, _)| *known).collect();
-        format!("there is no such key; there are {}", known.join(", "))
+        format!("unknown key; the keys are {}", known.join(", "))
     }
 }
 
-/// What is said of a section that there is not.
+/// Message for an unknown section.
 pub(super) fn unknown_section(name: &str) -> String {
     if let Some(meant) = closest(name, SECTIONS.iter().map(|section| section.name)) {
         let meant = section(meant).map(SectionKeys::title).unwrap_or_default();
-        return format!("there is no such section; did you mean {meant}?");
+        return format!("unknown section; did you mean {meant}?");
     }
     if let Some(title) = section_of(name) {
-        return format!("there is no such section; `{name}` goes into {title}");
+        return format!("unknown section; `{name}` is a key of {title}");
     }
     let known: Vec<_> = SECTIONS.iter().map(SectionKeys::title).collect();
-    format!("there is no such section; there are {}", known.join(", "))
+    format!("unknown section; the sections are {}", known.join(", "))
 }

@@ -1,4 +1,4 @@
-//! `[[peer]]`, `[mesh]` and `[[site]]`: who is at the other end.
+//! Sections `[[peer]]`, `[mesh]` and `[[site]]`: the other ends.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use super::{Surroundings, security, words};
 use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
-/// Whether the sites are a mesh, so that all have one key.
+/// True if the sites are a mesh, with a single key.
 pub(super) fn is_mesh(settings: &Settings) -> bool {
     settings.has("mesh") || settings.has("site")
 }
 
-/// Whether sites of a mesh answer each other.
+/// True if sites of a mesh answer each other.
 pub(super) fn has_feedback(settings: &Settings) -> Result<bool, ConfigError> {
     settings.section("mesh").is_true("feedback")
 }
@@ -33,7 +33,7 @@ pub(super) fn others(
     if let Some(peer) = settings.sections("peer").first().and_then(|peer| peer.place.as_ref()) {
         return Err(ConfigError::at(
             peer,
-            "a tunnel has peers or is a mesh, and there is one; take one of them out",
+            "[[peer]] and [mesh] exclude each other; remove one of them",
         ));
     }
     mesh(settings, carried, security, surroundings).map(Others::Mesh)
@@ -70,7 +70,7 @@ fn peers(
             }
             _ => {
                 return Err(url.error(format!(
-                    "leads to {to}, and the peers have addresses of their own; write {}:// and `listen`, as in \
+                    "has the address {to}, but the peers have their own addresses; write {}:// and `listen`, as in \
                      listen = \"0.0.0.0:{}\"",
                     carried.scheme.name(),
                     to.port()
@@ -84,7 +84,7 @@ fn peers(
     let is_key = matches!(security, Security::Key { .. });
     if carried.is_multicast() && is_key {
         return Err(url.error(
-            "is a group, and a key between two does not seal for many; write [mesh] with `own` and a [[site]] for \
+            "is a multicast group, and a key of two ends does not suit many; write [mesh] with `own` and a [[site]] for \
              each other one",
         ));
     }
@@ -98,8 +98,8 @@ fn peers(
         return Err(ConfigError::at(
             place.unwrap_or(&url.place),
             format!(
-                "has no address of the other end, and {flag} (`{key}` in [security]) needs one: without a key nothing \
-                 proves who sends, so packets go to that address alone; give HOST:PORT, or --key FILE in place of {flag}",
+                "has no address of the other end, and {flag} (`{key}` in [security]) needs one: without a key, senders \
+                 are not authenticated, so packets go to that address only; give HOST:PORT, or --key FILE instead of {flag}",
             ),
         ));
     }
@@ -117,11 +117,11 @@ fn peer(
 ) -> Result<Peer, ConfigError> {
     for key in ["address", "keepalive"] {
         if let (false, Some(told)) = (carried.scheme.is_udp(), section.told(key)) {
-            return Err(told.error(format!("{}:// has no addresses; take it out", carried.scheme.name())));
+            return Err(told.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
         }
     }
     if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+        return Err(told.error("PIDs apply to transport streams only; remove it"));
     }
     let address = match section.told("address") {
         Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
@@ -131,7 +131,7 @@ fn peer(
         address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0
     };
     if let (Some(told), true) = (section.told("address"), address.is_some_and(is_none)) {
-        return Err(told.error("is no address of a peer; give that of one host, and its port"));
+        return Err(told.error("is not the address of a peer; give the address and port of one host"));
     }
     let own = section.read("keepalive", carrier::positive)?;
     let text = section.told("address").map(Told::text).transpose()?;
@@ -146,7 +146,7 @@ fn peer(
     })
 }
 
-/// What is shown of a peer or site.
+/// Parses the name of a peer or site.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > 64 || text.chars().any(char::is_control) {
         return Err("give a name of 1 to 64 octets".to_owned());
@@ -154,15 +154,15 @@ fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Fills in the PIDs of peers. On a group both directions are heard by all, so there they must differ.
+/// Assigns PIDs to peers. In a multicast group all receive both directions, so the PIDs must differ.
 fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) -> Result<(), ConfigError> {
     let url = &carried.url;
     let own = own_pid(carried);
     if carried.is_multicast() && (carried.pid.is_none() || carried.peer_pid.is_none()) && sections.is_empty()
     {
         return Err(url.error(
-            "is a group, on which all hear each other; give each end a PID, as in ?pid=0x40&peer-pid=0x41 here and \
-             ?pid=0x41&peer-pid=0x40 there",
+            "is a multicast group, in which all ends receive all datagrams; give each end a PID, as in \
+             ?pid=0x40&peer-pid=0x41 here and ?pid=0x41&peer-pid=0x40 there",
         ));
     }
     for peer in &mut *peers {
@@ -171,8 +171,8 @@ fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) ->
     let same = peers.iter().any(|peer| peer.pid == own);
     if carried.is_multicast() && same {
         return Err(url.error(
-            "is a group, and this end would take what it sent for the other's; give the other end another PID than \
-             this one",
+            "is a multicast group, in which this end receives its own datagrams; give the other end a different PID \
+             than this one",
         ));
     }
     Ok(())
@@ -186,14 +186,14 @@ fn own_pid(carried: &Carried) -> Option<Pid> {
     }
 }
 
-/// What several peers need, so that each packet finds its own.
+/// Checks the requirements of several peers: each packet must be assignable to one of them.
 fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool) -> Result<(), ConfigError> {
     let place = |number: usize, key: &str| {
         let place = sections.get(number).and_then(|section| section.place_of(key));
         place.unwrap_or(&carried.url.place).clone()
     };
     if !carried.scheme.is_udp() {
-        let what = format!("{}:// has one other end; take the other peers out", carried.scheme.name());
+        let what = format!("{}:// supports a single peer; remove the others", carried.scheme.name());
         return Err(ConfigError::at(&place(1, "name"), what));
     }
     for (number, peer) in peers.iter().enumerate() {
@@ -201,8 +201,8 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
             return Err(ConfigError::at(
                 &place(number, "allowed"),
                 format!(
-                    "\"{}\" needs `allowed`, the networks behind it, where there are several peers: packets to them \
-                     go there",
+                    "\"{}\" needs `allowed`, the networks behind it, since there are several peers: packets to them \
+                     are sent to this peer",
                     peer.name
                 ),
             ));
@@ -211,8 +211,8 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
             return Err(ConfigError::at(
                 &place(number, "key"),
                 format!(
-                    "\"{}\" needs a `key` of its own where there are several peers: with one key for all, each could \
-                     pose as any other",
+                    "\"{}\" needs its own `key`, since there are several peers: with one key for all, each could \
+                     impersonate any other",
                     peer.name
                 ),
             ));
@@ -226,21 +226,21 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
                 ))
             };
             if peer.name == earlier.name {
-                return clash("name", "have one name; give each its own".to_owned());
+                return clash("name", "have the same name; give each its own".to_owned());
             }
             if peer.address.is_some() && peer.address == earlier.address {
-                return clash("address", "have one address; give each its own".to_owned());
+                return clash("address", "have the same address; give each its own".to_owned());
             }
             if peer.key.is_some() && peer.key == earlier.key {
                 return clash(
                     "key",
-                    "have one key file; make each its own with `thinair tunnel keygen`".to_owned(),
+                    "have the same key file; create one for each with `thinair tunnel keygen`".to_owned(),
                 );
             }
             for a in &peer.allowed {
                 if let Some(b) = earlier.allowed.iter().find(|b| words::overlap(*a, **b)) {
                     let what = format!(
-                        "both have addresses of {}/{} and {}/{}; a packet can go to one of them only",
+                        "have overlapping networks {}/{} and {}/{}; a packet can be sent to one of them only",
                         a.0, a.1, b.0, b.1
                     );
                     return clash("allowed", what);
@@ -262,14 +262,14 @@ fn mesh(
     if !settings.has("mesh") {
         return Err(ConfigError::maybe_at(
             sections.first().and_then(|site| site.place.as_ref()),
-            "is a site of a mesh, and there is no [mesh]; write it with `own`, the `id` of this site, or without \
-             `own`, if this site only hears",
+            "is a site of a mesh, and [mesh] is missing; write it with `own`, the `id` of this site, or without \
+             `own` if this site is a receiver only",
         ));
     }
     let at = |key: &str| section.place_of(key).cloned().unwrap_or_else(|| carried.url.place.clone());
     let place = at("own");
     if carried.scheme.is_serial() {
-        return Err(ConfigError::at(&place, "a serial line has one other end; take [mesh] out"));
+        return Err(ConfigError::at(&place, "a serial line supports a single peer; remove [mesh]"));
     }
     let own = section.read("own", site_id)?;
     let to = match section.told("to") {
@@ -280,19 +280,19 @@ fn mesh(
     if own.is_some() && to.is_none() && carried.scheme.is_udp() {
         return Err(ConfigError::at(
             &place,
-            "a site that sends needs to know where to; give the group or host in the carrier, or `to` in [mesh]",
+            "a site that sends needs a destination; give the group or host in the carrier, or `to` in [mesh]",
         ));
     }
     if feedback && own.is_none() {
         return Err(ConfigError::at(
             &at("feedback"),
-            "a site that only hears cannot answer; give it a number with `own`, or take `feedback` out",
+            "a receiver-only site cannot answer; give it a number with `own`, or remove `feedback`",
         ));
     }
     if feedback && carried.is_one_way() {
         return Err(ConfigError::at(
             &at("feedback"),
-            "nothing can be answered in a file; take `feedback` out",
+            "files allow no feedback; remove `feedback`",
         ));
     }
 
@@ -308,11 +308,11 @@ fn mesh(
     let sends = own.is_some();
     let heard: Vec<_> = sites.iter().map(|(site, _)| site).collect();
     if heard.is_empty() && (!sends || feedback) {
-        return Err(ConfigError::at(&place, "there is nobody to hear; write a [[site]] for each other site"));
+        return Err(ConfigError::at(&place, "there are no senders; write a [[site]] for each other site"));
     }
     if carried.scheme.is_ts() {
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid.is_none()) {
-            let what = format!("\"{}\" needs a `pid`, by which its stream is found", site.name);
+            let what = format!("\"{}\" needs a `pid`, which identifies its stream", site.name);
             return Err(ConfigError::maybe_at(section.place.as_ref(), what));
         }
         let own_pid = own_pid(carried).filter(|_| sends);
@@ -331,7 +331,7 @@ fn mesh(
     Ok(Mesh { own, to, feedback, sites: sites.into_iter().map(|(site, _)| site).collect() })
 }
 
-/// What a mesh needs whose datagrams have no header that tells who sent them, and whom they are for.
+/// Checks the requirements of a mesh whose datagrams have no header with sender and destination.
 fn open_mesh(
     carried: &Carried,
     sites: &[(Site, &Section)],
@@ -342,16 +342,16 @@ fn open_mesh(
     if !carried.scheme.is_ts() && sites.len() > 1 {
         return Err(ConfigError::at(
             place,
-            "GSE Packets do not tell who sent them, so several sites cannot be heard; give a key, or use ule+udp:// \
-             with a PID for each",
+            "GSE Packets do not identify their sender, so several sites are not possible; give a key, or use ule+udp:// \
+             with a PID for each site",
         ));
     }
     let has_own = mine.is_some_and(|site| site.npa.is_some()) || has_npa(carried);
     if feedback && (!has_own || sites.iter().any(|(site, _)| site.npa.is_none())) {
         return Err(ConfigError::at(
             place,
-            "feedback of an open mesh is sent to the NPA of a site; give each [[site]] an `npa`, as in \
-             02:00:00:00:00:01, or take `feedback` out",
+            "feedback in an open mesh is sent to the NPA of a site; give each [[site]] an `npa`, such as \
+             02:00:00:00:00:01, or remove `feedback`",
         ));
     }
     Ok(())
@@ -377,7 +377,7 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
         return Err(ConfigError::maybe_at(section.place.as_ref(), what));
     };
     if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+        return Err(told.error("PIDs apply to transport streams only; remove it"));
     }
     Ok(Site {
         id,
@@ -388,7 +388,7 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
     })
 }
 
-/// Sites differ in what they are told apart by.
+/// Checks that sites differ in the values that identify them.
 fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
     for (number, (site, section)) in sites.iter().enumerate() {
         for (earlier, other) in sites.iter().take(number) {
@@ -403,7 +403,7 @@ fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
             return Err(ConfigError::at(
                 at,
                 format!(
-                    "\"{}\" and \"{}\" have one `{key}`; give each its own; see {first}",
+                    "\"{}\" and \"{}\" have the same `{key}`; give each its own; see {first}",
                     site.name, earlier.name
                 ),
             ));

@@ -1,4 +1,4 @@
-//! Every default, every check, every template; and that no text is too much.
+//! Every default, every check, every example; and arbitrary text.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::{ConfigError, Settings, Surroundings, plan};
 use crate::plan::Plan;
 
-/// Nothing of this machine: one host has an address, and templates are not read.
+/// An environment independent of this machine: one host name can be resolved, and templates are not read.
 pub(super) fn surroundings() -> Surroundings<'static> {
     Surroundings {
         runtime: Some(PathBuf::from("/run/thinair/thinair0")),
@@ -31,7 +31,7 @@ pub(super) fn of_text(text: &str) -> Result<Plan, ConfigError> {
     plan(&Settings::read(Path::new("/etc/thinair/sat.toml"), text)?, &surroundings())
 }
 
-/// The plan of a carrier and of arguments as `[section] key = value`.
+/// Returns the plan of a carrier and of arguments as `[section] key = value`.
 pub(super) fn of_arguments(url: &str, arguments: &[(&str, &str, &str)]) -> Result<Plan, ConfigError> {
     let mut settings = Settings::new();
     settings.set("carrier", "url", "CARRIER", url);
@@ -45,7 +45,7 @@ pub(super) const KEY: (&str, &str, &str) = ("security", "key", "sat.key");
 pub(super) const OPEN: (&str, &str, &str) = ("security", "open", "true");
 pub(super) const INSECURE: (&str, &str, &str) = ("security", "insecure", "true");
 
-/// The complaint, which must say what to do: all of `words` are in it.
+/// Checks that the plan is rejected, with an error that contains all of `words`.
 #[track_caller]
 pub(super) fn complains(result: Result<Plan, ConfigError>, words: &[&str]) {
     let complaint = match result {

@@ -1,4 +1,5 @@
-//! A listener that has few connections at a time, and none that says nothing for long: descriptors are the daemon's too.
+//! A listener with a limit on connections and idle time, since its file descriptors are those of the daemon,
+//! too.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,19 +14,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Connections at a time. Others wait until one ends.
+/// Maximum number of connections. Further ones wait until one ends.
 const MOST: usize = 32;
 
-/// A connection on which nothing comes for so long is closed.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(15);
 
-/// Few connections at a time.
+/// Listener with a maximum number of connections.
 pub(super) struct Few {
     listener: TcpListener,
     places: Arc<Semaphore>,
 }
 
-/// A connection, and the place that it takes.
+/// A connection with its permit.
 pub(super) struct Connection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,

@@ -1,4 +1,4 @@
-//! The status in the text format of OpenMetrics, as Prometheus reads it. Every name begins with `thinair_tunnel_`.
+//! The status in the text format of OpenMetrics, for Prometheus. Every name begins with `thinair_tunnel_`.
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::status::{Latency, PeerStatus, Reason, Side, Status};
 
-/// What the text says it is.
+/// Media type of the text.
 pub(super) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Latencies are told in buckets that end at these powers of two, in nanoseconds: 1 us, 4 us, ... 4.3 s. They are ends
-/// of bins of the [histogram](crate::status::Histogram) too, so no packet is in the wrong one.
+/// Exponents of the upper limits of latency buckets, powers of two in nanoseconds: 1 us, 4 us, ... 4.3 s.
+/// They are also limits of the bins of the [histogram](crate::status::Histogram), so buckets are exact.
 const BUCKETS: std::ops::RangeInclusive<u32> = 10..=32;
 
-/// The status as text of OpenMetrics.
+/// Returns the status as OpenMetrics text.
 pub fn metrics(status: &Arc<Status>) -> String {
     let mut registry = Registry::with_prefix("thinair_tunnel");
     registry.register_collector(Box::new(Told(Arc::clone(status))));
@@ -71,7 +71,7 @@ impl Collector for Told {
     }
 }
 
-/// One name with its help, and all values that it has.
+/// Writes one metric family: name, help, and all samples.
 fn family(
     out: &mut DescriptorEncoder<'_>,
     name: &str,

@@ -131,7 +131,7 @@ fn a_narrow_line_cuts_packets() {
     assert!(matches!(Budget::of(&plan), Err(BudgetError::Narrow { mtu: 21, overhead: 7 })));
 }
 
-/// A handshake is never cut: where its messages do not fit there would never be a session.
+/// A handshake cannot be segmented: if its messages do not fit, there will be no session.
 #[test]
 fn keys_are_agreed_on_in_one_datagram() {
     let mut plan = plan(serial(90, true), key(Suite::AesCcm8));

@@ -1,7 +1,8 @@
-//! GSE Packets, in a BBFrame for each body: a BBHEADER of 10 octets, and a data field as long as what is in it.
+//! GSE Packets, in a BBFrame per body: a BBHEADER of 10 octets, and a data field as long as its content.
 //!
-//! A unit that has room in a BBFrame of its own is not torn: the BBFrame that is open is sent before. Longer ones are in
-//! fragments with a CRC-32. In a mesh the Input Stream Identifier is the number of the site that sends.
+//! A unit that fits into a BBFrame is not fragmented: the current BBFrame is sent first if necessary. Longer
+//! units are fragmented with a CRC-32. In a mesh the Input Stream Identifier is the number of the sending
+//! site.
 
 use std::time::Duration;
 
@@ -20,17 +21,18 @@ use super::{
 use crate::plan::Others;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Octets of the longest unit.
+/// Maximum size of a unit in octets.
 pub const LARGEST_UNIT: usize = Sending::MAX;
 
-/// Octets of the shortest data field: a fragment with a label and an octet, and much more than that.
+/// Minimum size of a data field in octets, with ample room for a fragment with a label.
 const LEAST_FIELD: usize = 32;
-/// Octets in front of a whole PDU, but for its label.
+/// Header of an unfragmented PDU without its label, in octets.
 const WHOLE: usize = 4;
-/// PDUs of a sender that are put together at a time: it sends one after the other, but datagrams may overtake.
+/// Number of PDUs of a sender reassembled at a time: it sends one after the other, but datagrams may be
+/// reordered.
 const SLOTS: usize = 2;
 
-/// Fills BBFrames.
+/// Fills BBFrames with units.
 #[derive(Debug)]
 pub struct Sender {
     addresses: Addresses,
@@ -40,9 +42,9 @@ pub struct Sender {
     /// Room for the BBHEADER, then the data field.
     frame: Vec<u8>,
     filled: Filled,
-    /// Whether the units belong to the channel with large CIDs.
+    /// True if the units belong to the channel with large CIDs.
     large: bool,
-    /// Units that end in the frame.
+    /// Number of units that end in the frame.
     units: u32,
     frag_id: u8,
     deadline: Option<Instant>,
@@ -116,7 +118,7 @@ impl Sender {
                     self.units += 1;
                     break;
                 }
-                // An empty data field has room for a part.
+                // An empty data field has room for a fragment.
                 Put::NoRoom if self.filled.is_empty() => break,
                 Put::Partly | Put::NoRoom => self.send(sink),
             }
@@ -161,7 +163,7 @@ impl Sender {
         let unpadded = BbHeader::OCTETS + filled;
         let end = unpadded.next_multiple_of(self.pad).min(self.frame.len());
         self.frame.get_mut(unpadded..end).unwrap_or_default().fill(0);
-        // Data fields are not longer than they may be.
+        // Data fields never exceed the maximum size.
         let Some(mut header) = BbHeader::new(end - BbHeader::OCTETS) else { return };
         header.isi = self.isi;
         let header = header.write();
@@ -182,14 +184,14 @@ impl Sender {
     }
 }
 
-/// Fragments of what a site has sent, or whoever it was.
+/// Reassembly of the fragments of a site, or of an unidentified sender.
 type Stream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
 
-/// Takes BBFrames apart, and puts fragments together: those of each site by themselves.
+/// Extracts units from BBFrames, and reassembles the fragments of each site.
 #[derive(Debug)]
 pub struct Receiver {
     streams: Vec<Stream>,
-    /// This site, whose own BBFrames may come back.
+    /// This site, whose own BBFrames may be received.
     own_site: Option<SiteId>,
     own: Option<(Npa, SiteId)>,
     largest_unit: usize,
@@ -271,7 +273,7 @@ impl Receiver {
     }
 }
 
-/// The fragments of the site that a BBFrame is of. Peers are not told apart by it.
+/// Returns the reassembly for the site that sent a BBFrame. Peers are not distinguished by it.
 fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>, UnpackError> {
     match (isi, streams) {
         (_, []) => Ok(None),
@@ -284,7 +286,7 @@ fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>
     }
 }
 
-/// What of it is a unit.
+/// Returns the unit in a content, if it is one.
 fn unit(content: Option<Content<'_>>) -> Option<(Protocol, &[u8])> {
     match content? {
         Content::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
@@ -294,7 +296,7 @@ fn unit(content: Option<Content<'_>>) -> Option<(Protocol, &[u8])> {
 }
 
 impl GseCounters {
-    /// What was lost of the carrier, as far as GSE shows it.
+    /// Number of losses on the carrier that GSE detects.
     pub const fn lost(&self) -> u64 {
         self.header_errors + self.incomplete + self.crc_errors
     }

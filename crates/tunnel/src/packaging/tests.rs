@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-//! What holds of all packagings; what holds of one is in the folder.
+//! Tests of all packagings; tests of a single one are in the folder.
 
 mod gse;
 mod packed;
@@ -16,7 +16,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::plan::{Mesh, Site};
 
-/// Octets of the longest unit that is received.
+/// Maximum size of a received unit in octets.
 const LARGEST: usize = 2_000;
 
 const PID: u16 = 0x35;
@@ -45,7 +45,7 @@ fn npa(id: u8) -> Option<Npa> {
     Npa::new([2, 0, 0, 0, 0, id])
 }
 
-/// A mesh of sites 1 to 3, as this one sees it. Site `n` sends on PID 0x30 + `n`.
+/// A mesh of sites 1 to 3, as seen by one of them. Site `n` sends on PID 0x30 + `n`.
 fn mesh(own: u8) -> Others {
     let site = |id: u8| Site {
         id: SiteId::new(id).unwrap(),
@@ -77,7 +77,7 @@ fn rohc(octets: &[u8]) -> Unit<'_> {
     Unit { protocol: Protocol::Rohc, to: None, large: false, octets }
 }
 
-/// A body that was sent.
+/// A sent body.
 #[derive(Clone, Debug, PartialEq)]
 struct Sent {
     octets: Vec<u8>,
@@ -100,7 +100,7 @@ fn packager(packaging: &Packaging, others: &Others, config: PackagerConfig) -> P
     Packager::new(Instant::ZERO, packaging, others, config).unwrap()
 }
 
-/// Bodies of units that come at once.
+/// Returns the bodies of units pushed at once.
 fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<Sent> {
     let mut bodies = Vec::new();
     for unit in units {
@@ -110,7 +110,7 @@ fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<Sent> {
     bodies
 }
 
-/// Units that end in each body.
+/// Returns the number of units that end in each body.
 fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
     let ends = bodies.iter().map(|body| {
         let mut units = 0;
@@ -154,7 +154,7 @@ fn packagings() -> impl Strategy<Value = Packaging> {
     ]
 }
 
-/// Whether an Ethernet frame, its octets, whether it has an address, and whether a pause is behind it.
+/// Flag for an Ethernet frame, its octets, flag for an address, and flag for a pause after it.
 type Step = (bool, Vec<u8>, bool, bool);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -162,7 +162,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec((any::<bool>(), octets, prop::bool::weighted(0.1), any::<bool>()), 1..60)
 }
 
-/// Sends units with a millisecond between two, and returns those that were taken, with all bodies.
+/// Sends units at intervals of a millisecond, and returns the accepted ones, with all bodies.
 fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, Vec<Sent>) {
     let (mut units, mut bodies) = (Vec::new(), Vec::new());
     let mut now = Instant::ZERO;
@@ -222,7 +222,7 @@ proptest! {
         let padded = packaging == Packaging::Packed && pad > 1 && !bridged;
         if packaging == Packaging::Packed {
             units.iter_mut().for_each(|unit| unit.0 = None);
-            // Padding in front of a ROHC packet is a part of it.
+            // Padding before a ROHC packet is a part of it.
             if padded {
                 for (_, _, _, octets) in units.iter_mut().chain(&mut came) {
                     octets.drain(..octets.iter().take_while(|octet| **octet == 0xE0).count());
@@ -238,7 +238,7 @@ proptest! {
         prop_assert!(sent.octets == got.octets || padded);
         prop_assert_eq!((sent.bodies, sent.body_octets), (got.bodies, got.body_octets));
         prop_assert_eq!(got.rtp.lost + got.rtp.late + got.bad_bodies, 0);
-        // To the third site, what has an address is for someone else.
+        // For the third site, addressed units are for another site.
         if packaging != Packaging::Packed {
             if let Packaging::Ts { npa: own, .. } | Packaging::Gse { npa: own, .. } = &mut received {
                 *own = npa(3);
@@ -250,7 +250,7 @@ proptest! {
         }
     }
 
-    /// Memory is that of the start, and no octets do harm.
+    /// Arbitrary octets do no harm, and memory does not grow.
     #[test]
     fn any_octets_are_taken(
         packaging in packagings(),
@@ -270,7 +270,8 @@ proptest! {
         }
     }
 
-    /// Bits of a few bodies change, others are lost: what TS delivers was sent, and what comes behind the damage comes.
+    /// With bit errors and losses of bodies, each unit delivered by TS was sent, and units after the damage
+    /// are delivered.
     #[test]
     fn damage_delivers_nothing_that_was_not_sent(
         steps in steps(),
@@ -296,7 +297,7 @@ proptest! {
         }
         let mut rest = units.iter();
         prop_assert!(came.iter().all(|came| rest.any(|unit| unit.3 == *came)));
-        // Two units end with a datagram each. In front of the first one is what is damaged.
+        // Two units each end with a datagram; octets before the first one are damaged.
         let last = [b"the last but one", &b"the last"[..]];
         let bodies = last.map(|unit| packed(&mut packager, &[rohc(unit)])).concat();
         let came = unpacked(&mut unpackager, &bodies);

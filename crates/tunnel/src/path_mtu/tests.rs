@@ -5,11 +5,11 @@ const ROUND_TRIP: Duration = Duration::from_millis(600);
 /// A path between two ends.
 struct Path {
     mtu: u16,
-    /// Whether routers report what they drop.
+    /// True if routers report dropped datagrams.
     reports: bool,
-    /// Probability in percent that a probe or its confirmation is lost.
+    /// Loss of probes and confirmations, in percent.
     loss: u64,
-    /// Whether the peer confirms probes.
+    /// True if the peer confirms probes.
     confirms: bool,
     random: u64,
 }
@@ -27,13 +27,13 @@ impl Path {
     }
 }
 
-/// One end, its path, and confirmations and reports that are on their way back to it.
+/// One end, its path, and confirmations and reports in transit to it.
 struct End {
     engine: PathMtu,
     path: Path,
     now: Instant,
     coming: Vec<(Instant, u16, bool)>,
-    /// Octets of probes, and datagrams that were too long for the path.
+    /// Sizes of probes, and of datagrams that exceeded the path MTU.
     probes: Vec<u16>,
     lost: u32,
 }
@@ -44,7 +44,7 @@ impl End {
         Self { engine, path, now: Instant::from_millis(1), coming: Vec::new(), probes: Vec::new(), lost: 0 }
     }
 
-    /// A datagram goes by the path.
+    /// Sends a datagram on the path.
     fn carry(&mut self, octets: u16, asks: bool) {
         if octets > self.path.mtu {
             if self.path.reports {
@@ -72,7 +72,7 @@ impl End {
         }
     }
 
-    /// Sends a datagram every 50 ms, as long as may be.
+    /// Sends a datagram of maximum size every 50 ms.
     fn stream(&mut self, duration: Duration) {
         let end = self.now + duration;
         while self.now < end {
@@ -85,7 +85,7 @@ impl End {
         }
     }
 
-    /// Nothing is sent but probes.
+    /// Sends only probes.
     fn idle(&mut self, duration: Duration) {
         let end = self.now + duration;
         while self.now < end {
@@ -163,7 +163,7 @@ fn a_report_of_a_path_that_has_shrunk_counts_at_once() {
     assert!(end.engine.size() <= 1_300 && end.lost <= 7, "{} {:?}", end.lost, end.engine);
     end.stream(Duration::from_secs(10));
     assert!(end.is_complete(1_300), "{:?}", end.engine);
-    // The size of the report, and whether it is true.
+    // The reported size, and a test whether it is true.
     assert_eq!(end.probes, [1_500, 1_300, 1_500]);
 }
 
@@ -230,7 +230,7 @@ fn forged_reports_lower_nothing_below_the_base_and_not_for_long() {
     assert_eq!(end.engine.size(), 1_200);
     end.stream(Duration::from_secs(3));
     assert!(end.is_complete(1_500), "{:?}", end.engine);
-    // As fast as they come: at most one search in 10 s.
+    // Regardless of their number: at most one search in 10 s.
     let probes = end.probes.len();
     for _ in 0..1_200 {
         end.engine.handle_report(end.now, 1_210);
@@ -251,7 +251,7 @@ fn the_own_interface_is_believed_at_once() {
     end.stream(Duration::from_secs(2));
     assert!(end.is_complete(1_300), "{:?}", end.engine);
     assert_eq!(end.probes, [1_300]);
-    // It shrinks further, below the base.
+    // The path MTU falls again, below the base.
     end.path.mtu = 1_000;
     assert!(!end.engine.handle_refusal(end.now, 1_250, Some(1_000)));
     assert!(end.is_complete(1_000), "{:?}", end.engine);

@@ -1,4 +1,4 @@
-//! The status as text, for people: what is saved first, then what went wrong. Rows that say nothing are left out.
+//! The status as text: savings first, then errors. Rows without information are omitted.
 
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
@@ -6,22 +6,22 @@ use super::{CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side
 
 const N: Numerals = Numerals::TERMINAL;
 
-/// The status as a few tables. With the one `before`, rates since then.
+/// Formats the status as a few tables, with rates since `before`, if it is given.
 pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let since = before.and_then(|before| Since::new(before, now));
     let mut traffic = Section::new("").text(headline(now));
     if before.is_some() && since.is_none() {
-        traffic = traffic.text("The daemon has started anew.");
+        traffic = traffic.text("The daemon has restarted.");
     }
     traffic = traffic.table(ways(since.as_ref(), now));
     let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
     for (heading, table) in [
         ("Peers", peers(since.as_ref(), now)),
-        ("Wrong", troubles(now)),
+        ("Problems", troubles(now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
         ("TCP segments", segments(now)),
-        ("Not carried", drops(since.as_ref(), now)),
+        ("Dropped", drops(since.as_ref(), now)),
     ] {
         if !table.rows().is_empty() {
             document = document.section(Section::new(heading).table(table));
@@ -30,7 +30,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     document.to_text(style)
 }
 
-/// Two statuses of the same run.
+/// Two statuses of one run.
 struct Since<'s> {
     before: &'s Status,
     seconds: f64,
@@ -49,7 +49,7 @@ impl<'s> Since<'s> {
 
 fn title(now: &Status) -> String {
     let site = now.site.as_ref().map_or(String::new(), |site| format!(" (site {site})"));
-    let down = if now.inside.up { "" } else { ", which is gone" };
+    let down = if now.inside.up { "" } else { " (missing)" };
     format!("{}{down}{site} over {}", now.inside.name, now.carrier.url)
 }
 
@@ -82,13 +82,13 @@ fn headline(now: &Status) -> String {
     ) + &dropped_by_socket(now)
 }
 
-/// Datagrams that found no room in the socket.
+/// Number of datagrams that did not fit into the receive buffer.
 fn dropped_by_socket(now: &Status) -> String {
     let octets = N.octets(now.carrier.receive_buffer_octets.unwrap_or_default());
     match now.carrier.receive_buffer_errors {
         None | Some(0) => String::new(),
         Some(count) => {
-            format!(" {} datagrams found no room in the socket ({octets}).", N.integer(count.into()))
+            format!(" {} datagrams exceeded the receive buffer ({octets}).", N.integer(count.into()))
         }
     }
 }
@@ -107,7 +107,7 @@ fn billed(now: &Status) -> String {
     )
 }
 
-/// What a ratio of octets says.
+/// Describes a ratio of octets.
 fn saved(ratio: f64) -> String {
     if ratio <= 1.0 {
         format!("{} saved", N.percent(1.0 - ratio, 1))
@@ -197,7 +197,7 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
-/// CID spaces of both directions, or of both together.
+/// CID spaces of both directions; one if they are equal.
 fn spaces(cids: CidsStatus) -> String {
     let name = |of: CidsOf| match of {
         CidsOf::Small => "small",
@@ -241,7 +241,7 @@ fn contexts(now: &Status) -> Table {
 }
 
 fn feedback(now: &Status) -> Table {
-    let number = ["ACK", "NACK", "STATIC-NACK", "octets", "not sent", "refused"].map(Column::number);
+    let number = ["ACK", "NACK", "STATIC-NACK", "octets", "not sent", "rejected"].map(Column::number);
     let mut table = Table::new("", [Column::text("peer"), Column::text("")].into_iter().chain(number));
     for peer in &now.peers {
         let feedback = &peer.counters.feedback;
@@ -262,7 +262,7 @@ fn feedback(now: &Status) -> Table {
 }
 
 fn segments(now: &Status) -> Table {
-    let columns = ["size", "longest packet", "acknowledged", "sent again"].map(Column::number);
+    let columns = ["size", "longest packet", "acknowledged", "retransmitted"].map(Column::number);
     let mut table = Table::new("", [vec![Column::text("to")], columns.to_vec()].concat());
     for of in &now.segments {
         table.row([
@@ -281,7 +281,7 @@ fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
     if since.is_some() {
         columns.push(Column::number("").unit("1/s"));
     }
-    columns.push(Column::text("that is"));
+    columns.push(Column::text("meaning"));
     let mut table = Table::new("", columns);
     counts(&mut table, "", since, since.map(|since| &since.before.drops), &now.drops);
     for peer in &now.peers {
@@ -310,7 +310,7 @@ fn counts<R: Reason>(
     }
 }
 
-/// The two largest units: `3 d 4 h`.
+/// Formats the two largest units: `3 d 4 h`.
 fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
     let (minutes, hours, days) = (whole / 60, whole / 3600, whole / 86_400);
@@ -378,7 +378,7 @@ mod tests {
         let mut now = specimen();
         now.uptime_seconds = 1.0;
         let text = plain(Some(&specimen()), &now);
-        assert!(text.contains("has started anew") && !text.contains("/s"), "{text}");
+        assert!(text.contains("has restarted") && !text.contains("/s"), "{text}");
     }
 
     #[test]

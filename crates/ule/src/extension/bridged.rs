@@ -1,4 +1,4 @@
-//! Frames of a LAN that is bridged. RFC 4326, section 5.2.
+//! Bridged frames of a LAN. RFC 4326, section 5.2.
 
 use thinair_wire::coder::{Coder, Reader, Step};
 
@@ -11,12 +11,12 @@ pub struct Bridged<'p> {
     header: Header,
 }
 
-/// What comes behind the addresses of a frame.
+/// Field after the addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EtherTypeOrLength {
     /// An EtherType: 0x0600 or more.
     EtherType(u16),
-    /// Octets of the contents, from the LLC header on; what lies behind them is padding.
+    /// Length of the contents in octets, from the LLC header on; octets after them are padding.
     Length(u16),
 }
 
@@ -35,10 +35,10 @@ fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut Header) -> Step {
 }
 
 impl<'p> Bridged<'p> {
-    /// Octets in front of the contents.
+    /// Octets before the contents.
     pub const HEADER: usize = 14;
 
-    /// A frame, without its FCS.
+    /// Reads a frame without its FCS.
     pub fn read(octets: &'p [u8]) -> Result<Self, ExtensionError> {
         let mut fields = Header::default();
         let mut reader = Reader::contiguous(octets);
@@ -52,22 +52,22 @@ impl<'p> Bridged<'p> {
         }
     }
 
-    /// All of it, as it is sent.
+    /// Returns the whole frame, as sent.
     pub const fn octets(&self) -> &'p [u8] {
         self.octets
     }
 
-    /// MAC address of the destination in the LAN.
+    /// Returns the MAC address of the destination in the LAN.
     pub const fn destination(&self) -> [u8; 6] {
         self.header.destination
     }
 
-    /// MAC address of the source.
+    /// Returns the MAC address of the source.
     pub const fn source(&self) -> [u8; 6] {
         self.header.source
     }
 
-    /// What the contents are, or how long.
+    /// Returns the EtherType or the length of the contents.
     pub const fn ether_type_or_length(&self) -> EtherTypeOrLength {
         match self.header.ether_type_or_length {
             length @ 0..0x0600 => EtherTypeOrLength::Length(length),
@@ -75,7 +75,8 @@ impl<'p> Bridged<'p> {
         }
     }
 
-    /// The contents, without the padding behind an LLC length. Behind an EtherType padding cannot be told.
+    /// Returns the contents, without the padding after an LLC length. After an EtherType, padding cannot
+    /// be distinguished.
     pub fn contents(&self) -> &'p [u8] {
         let contents = self.octets.get(Self::HEADER..).unwrap_or_default();
         match self.ether_type_or_length() {

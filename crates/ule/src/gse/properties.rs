@@ -1,4 +1,4 @@
-//! Whatever is sent arrives, and of what is lost or damaged on the way nothing wrong does.
+//! All PDUs that are sent arrive; after losses or damage, no wrong PDU does.
 
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -11,14 +11,14 @@ type Sent = (Label, Type, Vec<u8>);
 
 fn label() -> impl Strategy<Value = Label> {
     prop_oneof![
-        // Few ones, so that they come again.
+        // Few different labels, so that they repeat.
         (1..3_u8).prop_map(|i| Npa::new([0, 0, 0, 0, 0, i]).map_or(Label::Broadcast, Label::Six)),
         (0..2_u8).prop_map(|i| Label::Three([i; 3])),
         Just(Label::Broadcast),
     ]
 }
 
-/// PDUs with sizes of data fields. Long ones have larger fields, for they have 256 of them to be complete.
+/// PDUs with sizes of data fields. Long PDUs have larger fields, since they must be complete within 256 of them.
 fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
     let pdu = |len| (label(), any::<u16>().prop_map(Type::new), prop::collection::vec(any::<u8>(), len));
     let pdus = |len| prop::collection::vec(pdu(len), 1..20);
@@ -28,7 +28,7 @@ fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
     ]
 }
 
-/// Data fields of these sizes in turn, up to four PDUs at a time in them.
+/// Returns data fields of these sizes in turn, with up to four PDUs at a time.
 fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
     let mut waiting = pdus.iter();
     let mut under_way: Vec<Sending<'_>> = Vec::new();
@@ -43,7 +43,7 @@ fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
                     break;
                 }
                 let Some((label, type_field, octets)) = waiting.next() else { break };
-                // As many Frag_IDs as PDUs under way, and never two of the same.
+                // As many Frag_IDs as PDUs under way, all different.
                 let free = (0..4).find(|id| !under_way.iter().any(|other| other.frag_id() == *id));
                 let Ok(sending) = Sending::new(*label, *type_field, octets, free.unwrap_or(0)) else { break };
                 under_way.push(sending);
@@ -102,8 +102,8 @@ proptest! {
         prop_assert_eq!(errors, 0);
     }
 
-    /// BBFrames are lost, come twice and change places: what arrives in one piece was sent, and so was what is put
-    /// together of fragments, for its CRC-32 covers the label, the Type and every octet.
+    /// BBFrames are lost, duplicated and reordered: a whole PDU that arrives was sent, and so was a reassembled
+    /// one, since its CRC-32 covers the label, the Type and every octet.
     #[test]
     fn nothing_wrong_arrives_of_bbframes_that_are_lost(
         (pdus, sizes) in pdus_and_sizes(),
@@ -127,7 +127,7 @@ proptest! {
         }
     }
 
-    /// Any octets: no panic, and every octet is accounted for.
+    /// Random octets: no panic, and every octet is accounted for.
     #[test]
     fn any_octets_are_survived(fields in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
         let mut memory = [0; 100];
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// Octets of padding of a data field without errors, found by lengths alone.
+/// Returns the octets of padding of a data field without errors, computed from lengths alone.
 fn padding(field: &[u8]) -> u64 {
     let mut at = 0;
     while let [first, second, ..] = field[at..]

@@ -1,4 +1,4 @@
-//! By CoAP, with Tokens of one octet.
+//! CoAP, with Tokens of one octet.
 
 use std::process::ExitCode;
 
@@ -7,17 +7,17 @@ use thinair_coap::{Config, Limits, Policy, Request, Tokens, Uri};
 use thinair_os::Signals;
 use thinair_services::coap::client::{Ending, Flow, Report, Task, ask};
 
-use super::Arguments;
+use super::FetchArguments;
 use super::output::{Facts, Fetched, seconds, show};
-use crate::service::Service;
+use crate::service::ServiceName;
 use thinair_cli::usage::Usage;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let text = &arguments.url;
     let mut uri: Uri = text.parse().map_err(|why| Usage::error(format!("`{text}`: {why}")))?;
     match (arguments.service, uri.scheme) {
-        // It is the service that says what it goes over.
-        (Service::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
+        // The service determines the transport.
+        (ServiceName::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
         (_, Scheme::Coap) => {}
         (_, Scheme::CoapTcp) => {
             return Err(Usage::error(format!("`{text}` is for --service coap-tcp; coap fetches coap://")));

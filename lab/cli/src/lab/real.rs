@@ -1,4 +1,4 @@
-//! `thinair-lab lab run --real`: the runs of a plan one after the other, as they take their time.
+//! `thinair-lab lab run --real`: the runs of a plan in sequence, in real time.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use indicatif::ProgressBar;
 use thinair_simulation::network::{RealTimeError, RealTimeLink};
 use thinair_simulation::plan::{Job, Plan, Record};
 
-/// Does all of `jobs`, and gives what they come to. False if a signal has asked to end; the link is gone then.
+/// Performs all of `jobs`, and writes their results. Returns false if a signal interrupted it; the link is removed
+/// then.
 pub(super) fn run(
     plan: &Plan,
     jobs: &[Job],

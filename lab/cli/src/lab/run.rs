@@ -14,7 +14,7 @@ use thinair_simulation::{Step, work};
 use super::{file, show};
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// The plan, in TOML; `thinair-lab lab plan` prints one to begin with
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -39,10 +39,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "out", help_heading = "Output")]
     resume: bool,
     #[command(flatten)]
-    output: show::Output,
+    output: show::ResultFormat,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.plan.display();
     let text = std::fs::read_to_string(&arguments.plan).with_context(|| format!("cannot read {path}"))?;
     let mut plan = match Plan::read(&text) {
@@ -116,13 +116,19 @@ fn keep(record: Record, out: &mut Option<File>, results: &mut Results) -> anyhow
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Arguments, _: &Plan, _: &[Job], _: Option<File>, _: Results) -> anyhow::Result<ExitCode> {
+fn in_real_time(
+    _: &RunArguments,
+    _: &Plan,
+    _: &[Job],
+    _: Option<File>,
+    _: Results,
+) -> anyhow::Result<ExitCode> {
     anyhow::bail!("--real needs network namespaces of Linux, which this system does not have")
 }
 
 #[cfg(target_os = "linux")]
 fn in_real_time(
-    arguments: &Arguments,
+    arguments: &RunArguments,
     plan: &Plan,
     jobs: &[Job],
     mut out: Option<File>,
@@ -142,8 +148,8 @@ fn in_real_time(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends at once: a run that is under way may last for long, and what is done has been written.
-fn interrupted(arguments: &Arguments, done: u64, of: usize) -> ! {
+/// Exits at once: a run in progress may take long, and completed ones are already written.
+fn interrupted(arguments: &RunArguments, done: u64, of: usize) -> ! {
     match &arguments.out {
         Some(path) => eprintln!(
             "thinair-lab: interrupted; {done} of {of} runs are in {}, --resume goes on with it",

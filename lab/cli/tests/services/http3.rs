@@ -1,11 +1,11 @@
-//! HTTP/3, with certificates that the server makes or is given.
+//! HTTP/3, with generated and given certificates.
 
 use super::*;
 
-/// A server that makes its certificate, and where that is.
-fn start(folder: &TempDir, name: &str) -> (Server, String) {
+/// Starts a server with a generated certificate. Returns the certificate's path, too.
+fn start(folder: &TempDir, name: &str) -> (TestServer, String) {
     let certificate = folder.path().join(name).display().to_string();
-    (Server::start("http3", folder, &["--save-certificate", &certificate]), certificate)
+    (TestServer::start("http3", folder, &["--save-certificate", &certificate]), certificate)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_session_is_resumed_with_the_request_in_its_first_datagram() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     });
     assert_eq!((&cold["status"], &warm["body"]), (&200.into(), &"0123456789".into()));
-    // Nobody has waited for the handshake.
+    // 0-RTT: the request did not wait for the handshake.
     assert!(cold["connected_seconds"].is_number() && warm["connected_seconds"].is_null(), "{warm}");
     let done = server.end();
     assert_eq!((&done["connections"], &done["requests"]), (&3.into(), &3.into()));
@@ -81,7 +81,7 @@ fn nobody_is_trusted_who_was_not_named() {
     }
 }
 
-/// Nobody answers, as where the MTU is too small.
+/// The server does not respond, as on a path with too small an MTU.
 #[test]
 fn a_fetch_by_http3_ends_when_its_time_is_over() {
     let folder = folder();
@@ -104,7 +104,7 @@ fn a_certificate_that_the_server_is_given_must_have_its_address_in_it() {
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
             .args(["-subj", "/CN=thing", "-addext", &format!("subjectAltName=IP:{address}")])
-            // One that vouches for others may not be a server's own.
+            // A certificate authority may not be a server's own certificate.
             .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", &key, "-out", &certificate])
             .output();
         let Ok(made) = made else {
@@ -112,7 +112,7 @@ fn a_certificate_that_the_server_is_given_must_have_its_address_in_it() {
             return;
         };
         assert!(made.status.success(), "{}", told(&made));
-        let server = Server::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
+        let server = TestServer::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
         let url = format!("https://{}/10", server.address);
         let output = fetch("http3", &url, &["--trust-certificate", &certificate]);
         assert_eq!(output.status.success(), is_right, "{}", told(&output));

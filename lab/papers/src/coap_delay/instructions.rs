@@ -1,11 +1,11 @@
-//! Instructions of one call, as `make bench` has counted them: a program cannot count its own.
+//! Instructions of one call, as counted by `make bench`: a program cannot count its own.
 
 use super::exchange::Case;
 
 /// Lines of `profile,type,half,side` and a count for each build; `#` begins a comment.
 const COUNTED: &str = include_str!("instructions.csv");
 
-/// Who is called.
+/// Function that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Compress,
@@ -15,7 +15,7 @@ pub(super) enum Side {
 pub(super) const SIDES: [Side; 2] = [Side::Compress, Side::Decompress];
 
 impl Side {
-    /// As in row ids.
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Compress => "compress",
@@ -24,7 +24,7 @@ impl Side {
     }
 }
 
-/// Instructions by build; none where nobody has counted.
+/// Instructions by build; `None` where they have not been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) x86_64: Option<u32>,
@@ -35,13 +35,13 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// With the names of the builds, as in row ids.
+    /// Counts with the names of the builds in row ids.
     pub(super) fn by_build(&self) -> [(&'static str, Option<u32>); 3] {
         [("x86-64", self.x86_64), ("thumbv7em-o3", self.thumbv7em_o3), ("thumbv7em-oz", self.thumbv7em_oz)]
     }
 }
 
-/// What was counted of a call.
+/// Counts of a call.
 pub(super) fn of(case: Case, side: Side) -> Count {
     let key = [case.profile.name(), case.kind.name(), case.half.name(), side.name()];
     COUNTED.lines().find_map(|line| count(line, &key)).unwrap_or_default()

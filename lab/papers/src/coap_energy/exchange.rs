@@ -1,4 +1,4 @@
-//! What an exchange puts on the link: octets of its packets, and instructions of the client.
+//! Load of an exchange: octets of its packets on the link, and instructions of the client.
 
 use thinair_rohc::{Endpoint, Instant, ProfileId};
 
@@ -7,31 +7,31 @@ use crate::pair::Settings;
 use crate::paper::Error;
 use crate::traffic::{Flow, Kind, Packet, Version};
 
-/// Exchanges of a course; the last of them are taken for the steady state.
+/// Exchanges of a course; the last ones are the steady state.
 pub(super) const EXCHANGES: usize = 200;
-/// Exchanges that are not taken for it.
+/// Exchanges before the steady state.
 const START: usize = 100;
-/// Octets for a packet, compressed or not.
+/// Maximum size of a packet, compressed or not, in octets.
 const ROOM: usize = 512;
 /// Milliseconds between two exchanges.
 const PACE: u64 = 1_000;
 
-/// The way of the packets.
+/// Compression of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Plain,
     Udp,
     Coap2015,
-    /// Ours, UDP checksums carried.
+    /// Our profile, UDP checksums carried.
     Coap,
-    /// Ours, over a link that vouches for its frames.
+    /// Our profile, over a carrier with a link layer CRC.
     CoapElided,
 }
 
 impl Scheme {
     pub(super) const ALL: [Self; 5] = [Self::Plain, Self::Udp, Self::Coap2015, Self::Coap, Self::CoapElided];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -42,7 +42,7 @@ impl Scheme {
         }
     }
 
-    /// How packets are compressed, and whose instructions were counted.
+    /// Settings of the channel, and the profile whose instructions were counted.
     fn channel(self, seed: u64) -> Result<Option<(Settings, ProfileId)>, Error> {
         let of = |profile: ProfileId| Settings::new(Some(profile), seed).map(Settings::optimistic);
         Ok(match self {
@@ -55,8 +55,8 @@ impl Scheme {
     }
 }
 
-/// A request and its response, as the client has them. Feedback travels in front of the next packet that goes its way,
-/// and is part of that.
+/// Request and response, from the client's view. Feedback precedes the next packet in its direction, and counts as part
+/// of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exchange {
     /// Octets of the request.
@@ -68,19 +68,19 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// All octets.
+    /// Octets of request and response.
     pub(super) const fn octets(&self) -> usize {
         self.request + self.response
     }
 }
 
-/// The exchanges of one conversation, from the first.
+/// All exchanges of one conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     pub(super) version: Version,
     pub(super) scheme: Scheme,
     pub(super) exchanges: Vec<Exchange>,
-    /// Packets that did not come back as they were.
+    /// Packets that were not restored exactly.
     pub(super) not_exact: u64,
 }
 
@@ -92,7 +92,7 @@ impl Course {
             Some((settings, _)) => Some([settings.endpoint()?, settings.endpoint()?]),
             None => None,
         };
-        // Of one seed they are those of one conversation: the same hosts, ports and Message IDs.
+        // Flows with one seed belong to one conversation: they share hosts, ports and Message IDs.
         let [mut requests, mut responses] = [Kind::A, Kind::B].map(|kind| Flow::new(kind, version, seed));
         let (mut request, mut response) = (Packet::default(), Packet::default());
         let mut course = Self { version, scheme, exchanges: Vec::new(), not_exact: 0 };
@@ -116,13 +116,13 @@ impl Course {
         Ok(course)
     }
 
-    /// The exchanges of the steady state.
+    /// Exchanges of the steady state.
     pub(super) fn settled(&self) -> &[Exchange] {
         self.exchanges.get(START..).unwrap_or_default()
     }
 }
 
-/// Octets that a packet took, the feedback that waited for it included, and whether it came back as it was.
+/// Returns the octets of a packet, including the feedback that precedes it, and whether it was restored exactly.
 fn carry(
     now: Instant,
     near: &mut Endpoint<'_>,

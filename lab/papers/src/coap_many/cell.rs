@@ -1,4 +1,4 @@
-//! What is run: a star of senders around a sink, whose readings contend for one channel.
+//! Runs: a star of senders around a sink, whose readings contend for one channel.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -17,21 +17,21 @@ use crate::compressed::channel;
 use crate::paper::Error;
 use crate::traffic::{Flow, Packet};
 
-/// From one reading of a sender to the next, on average; each gap is from half of it to one and a half.
+/// Mean time between two readings of a sender; each gap is from half to one and a half times this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long readings are sent, and how long they may take after that.
+/// Time in which readings are sent, and time that they may take afterwards.
 const SPAN: Duration = Duration::from_secs(120);
 const SPAN_QUICK: Duration = Duration::from_secs(10);
 const AFTERWARDS: Duration = Duration::from_secs(10);
 
-/// Frames that wait in a sender.
+/// Queue of a sender, in frames.
 const QUEUE: u16 = 8;
 
-/// The node in the middle.
+/// Node in the middle.
 const SINK: u16 = 0;
 
-/// A run of so many senders. `way` stands for the headers of a reading.
+/// Runs this many senders. `way` names the compression of a reading's headers.
 pub(super) fn run(
     is_hidden: bool,
     senders: u16,
@@ -44,7 +44,7 @@ pub(super) fn run(
         mac: MacConfig {
             access_failure: AccessFailure::Drop,
             queue: QUEUE,
-            // A sender that hears no other one senses the sink alone.
+            // A sender that cannot hear the others senses only the sink.
             sense_range: if is_hidden { 1 } else { 2 },
             ..MacConfig::default()
         },
@@ -58,7 +58,7 @@ pub(super) fn run(
 }
 
 fn compression(way: &str) -> Result<Compression, Error> {
-    // O-mode, feedback after 10 ms in a frame of its own; each sender has a channel of its own.
+    // O-mode, feedback after 10 ms in a separate frame; each sender has its own channel.
     let rohc = || {
         let profiles = ProfileSet::of(&[ProfileId::Coap])?;
         Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
@@ -66,20 +66,20 @@ fn compression(way: &str) -> Result<Compression, Error> {
     Ok(match way {
         "6lowpan" => Compression::Iphc,
         "rohc" => Compression::Rohc(rohc()?),
-        // In UDP datagrams, whose own headers go by LOWPAN_IPHC and LOWPAN_NHC.
+        // In UDP datagrams, whose outer headers are compressed by LOWPAN_IPHC and LOWPAN_NHC.
         "both" => Compression::RohcInUdp(rohc()?),
         _ => Compression::None,
     })
 }
 
-/// A run under way.
+/// Run in progress.
 struct Star {
     network: Network<Vec<u8>>,
     senders: Vec<Sender>,
-    /// When which sender has its next reading.
+    /// Time and sender of the next readings.
     next: BinaryHeap<Reverse<(Instant, u16)>>,
     sent: u64,
-    /// Of readings that have arrived, seconds.
+    /// Delays of delivered readings, in seconds.
     delays: Vec<f64>,
     altered: u64,
 }
@@ -87,7 +87,7 @@ struct Star {
 struct Sender {
     flow: Flow,
     gaps: Stream,
-    /// What has not arrived yet, the earliest first.
+    /// Readings in flight, earliest first.
     under_way: VecDeque<(Instant, Vec<u8>)>,
 }
 
@@ -130,7 +130,7 @@ impl Star {
             let Some(sender) = sender.filter(|_| arrival.to == SINK) else { continue };
             match sender.under_way.iter().position(|(_, octets)| *octets == arrival.packet) {
                 Some(place) => {
-                    // What was sent before it, and is not there, is lost: frames do not overtake each other.
+                    // Earlier readings that are missing are lost: frames do not overtake each other.
                     if let Some((since, _)) = sender.under_way.drain(..=place).next_back() {
                         self.delays.push(arrival.at.since(since).as_secs_f64());
                     }
@@ -169,38 +169,38 @@ impl Star {
     }
 }
 
-/// A run in figures; where nothing else is said, for each reading that was sent.
+/// Figures of a run, per sent reading unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) sent: f64,
     pub(super) arrived: f64,
-    /// That arrived and were not what was sent.
+    /// Readings that arrived altered.
     pub(super) altered: f64,
-    /// Frames that were destroyed, acknowledgments included.
+    /// Collided frames, including acknowledgments.
     pub(super) collisions: f64,
     pub(super) access_failures: f64,
-    /// Frames that were given up by senders.
+    /// Frames that senders gave up.
     pub(super) dropped: f64,
-    /// That arrived at the sink and were of no use.
+    /// Frames that the sink received and rejected.
     pub(super) refused: f64,
     /// Frames of the sink, which are feedback.
     pub(super) feedback: f64,
-    /// On the air, of senders, acknowledgments of feedback included.
+    /// Octets on the air from senders, including their acknowledgments of feedback.
     pub(super) octets: f64,
-    /// How often a frame that was sent at all was sent.
+    /// Transmissions per frame that was transmitted at all.
     pub(super) tries: f64,
-    /// Seconds from the queue to the air, of frames that got there.
+    /// Seconds from the queue to the air, for transmitted frames.
     pub(super) waited: f64,
-    /// Seconds from the sender to the sink, of readings that arrived: mean, and what 95 % are below.
+    /// Seconds from the sender to the sink, for delivered readings: mean, and 95th percentile.
     pub(super) delay: Option<f64>,
     pub(super) p95: Option<f64>,
-    /// Joules of all senders for each reading that arrived.
+    /// Joules of all senders per delivered reading.
     pub(super) airtime: Option<f64>,
     pub(super) overhearing: Option<f64>,
 }
 
 impl Sample {
-    /// The share of readings that arrived.
+    /// Share of readings that arrived.
     pub(super) fn delivered(&self) -> f64 {
         self.arrived / self.sent
     }

@@ -1,4 +1,4 @@
-//! One flow through one link: a compressor, what the link does, a decompressor, and a look at what comes out.
+//! One flow over one link: compressor, impairments, decompressor, and comparison of the output.
 
 use std::iter::Sum;
 
@@ -13,16 +13,16 @@ use crate::traffic::{Flow, Kind, Packet, Version};
 
 /// Milliseconds between two packets.
 const PACE: u64 = 10;
-/// Room for any packet, compressed or not.
+/// Maximum size of a packet, compressed or not, in octets.
 const ROOM: usize = 512;
 
-/// Which formats a compressor may use, and whether the checksum is carried.
+/// Formats that a compressor may use, and the handling of the checksum.
 pub(super) struct Policy {
     format: FormatPolicy,
     is_carried: bool,
-    /// The format of its steady state in U-mode; none for pt_0, which repairs nothing, so that one error makes many.
+    /// Format in steady state in U-mode; `None` for pt_0, which has no repair, so that one error causes many.
     pub(super) steady: Option<Format>,
-    /// Bits of the check in its steady state in U-mode.
+    /// Number of bits of the check in steady state in U-mode.
     pub(super) check_bits: u32,
 }
 
@@ -49,7 +49,7 @@ impl Policy {
     }
 }
 
-/// A flow through a link with one seed.
+/// Flow through a link with one seed.
 pub(super) struct Job<'j> {
     pub(super) kind: Kind,
     pub(super) version: Version,
@@ -57,47 +57,47 @@ pub(super) struct Job<'j> {
     pub(super) mode: Mode,
     pub(super) impairments: Impairments<'static>,
     pub(super) packets: u64,
-    /// Packets at the start that nothing happens to.
+    /// Number of packets at the start that are not impaired.
     pub(super) spared: u64,
     pub(super) seed: u64,
 }
 
-/// What became of the packets.
+/// Outcomes of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) sent: u64,
-    /// Octets that were sent.
+    /// Octets sent.
     pub(super) octets: u64,
     /// Octets of feedback.
     pub(super) feedback: u64,
-    /// Reached the decompressor, copies included.
+    /// Packets that reached the decompressor, including copies.
     pub(super) arrived: u64,
-    /// Of these, not as they were sent.
+    /// Packets that arrived altered, which `arrived` includes.
     pub(super) damaged: u64,
-    /// Delivered as they were.
+    /// Packets delivered unaltered.
     pub(super) exact: u64,
-    /// Delivered with another header.
+    /// Packets delivered with another header.
     pub(super) wrong: u64,
-    /// Delivered with the right header and another payload.
+    /// Packets delivered with the right header and another payload.
     pub(super) payload: u64,
-    /// Arrived as they were sent, and not delivered.
+    /// Packets that arrived unaltered and were not delivered.
     pub(super) dropped: u64,
-    /// Arrived damaged, and not delivered.
+    /// Packets that arrived damaged and were not delivered.
     pub(super) refused: u64,
 }
 
 impl Count {
-    /// Percent of what arrived that was dropped for reasons of compression.
+    /// Share of arrived packets that compression dropped, in percent.
     pub(super) fn dropped_percent(&self) -> f64 {
         100.0 * ratio(self.dropped, self.arrived)
     }
 
-    /// Mean octets of a packet that was sent.
+    /// Mean size of a sent packet, in octets.
     pub(super) fn mean_octets(&self) -> f64 {
         ratio(self.octets, self.sent)
     }
 
-    /// Wrong deliveries per million packets sent.
+    /// Wrong deliveries per million sent packets.
     pub(super) fn wrong_per_million(&self) -> f64 {
         1e6 * ratio(self.wrong, self.sent)
     }
@@ -124,7 +124,7 @@ impl Sum for Count {
     }
 }
 
-/// A packet under way, and what it was.
+/// Packet in flight, and its original.
 #[derive(Clone, Debug)]
 struct UnderWay {
     original: Packet,
@@ -134,7 +134,7 @@ struct UnderWay {
 }
 
 pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
-    // The flow and the links each have a sequence of their own: all policies meet the same losses.
+    // Flow and links have separate random sequences, so that all policies have the same losses.
     let mut random = Random::new(job.seed);
     let mut flow = Flow::new(job.kind, job.version, random.next_u64());
     let impairments = job.impairments;
@@ -146,7 +146,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
 
     let slots = impairments.slots();
     let mut line = Line::new(vec![None; slots]);
-    // A packet is under way for fewer places than there are slots, so its place here is its own until it arrives.
+    // A packet is in flight for fewer places than there are slots, so its slot is free again in time.
     let empty = UnderWay { original: Packet::default(), sent: [0; ROOM], len: 0, is_damaged: false };
     let mut under_way = vec![empty; slots + 1];
     let mut place = 0;
@@ -163,7 +163,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
             arrive(now, &mut far, packet, &mut count);
         } else if let Fate::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
             packet.is_damaged = arrival.flipped > 0;
-            // There is room for as many as can be under way.
+            // The line has room for all packets that can be in flight.
             let _ = line.put(arrival, place);
             place = (place + 1) % under_way.len();
         }
@@ -195,7 +195,7 @@ fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut C
     *counter += 1;
 }
 
-/// Whether only the payload differs.
+/// True if only the payload differs.
 fn has_header_of(octets: &[u8], original: &Packet) -> bool {
     octets.len() == original.octets.len()
         && octets.get(..original.headers) == original.octets.get(..original.headers)
@@ -212,7 +212,7 @@ fn feed_back(
     while let Some(len) = far.poll_feedback(&mut feedback) {
         count.feedback += len as u64;
         if let Fate::At(_) = back.offer(&mut feedback[..len]) {
-            // There is no packet behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = near.receive(now, &feedback[..len], &mut nothing);
         }
     }

@@ -11,12 +11,12 @@ use crate::form::{Figures, Run};
 use crate::pair::{End, Pair, Settings};
 use crate::paper::Error;
 
-/// Where the capture is in the folder of shared ones.
+/// Path of the capture in the folder of shared captures.
 const CAPTURE: &str = "captures/open/leshan-thermostat-readings.pcapng";
-/// The packets of the capture, with the end that each comes from.
+/// Packets of the capture, with the end that sent each.
 struct Capture(Vec<(Instant, End, Vec<u8>)>);
 
-/// Where the octets went.
+/// Octets by purpose.
 #[derive(Default)]
 struct Spent {
     packets: u64,
@@ -24,7 +24,7 @@ struct Spent {
     payload: u64,
     feedback: u64,
     not_exact: u64,
-    /// Packets and octets of ROHC headers, by format.
+    /// Number and octets of ROHC headers, by format.
     headers: BTreeMap<Format, (u64, u64)>,
 }
 
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Capture, Error> {
     while let Some(record) = reader.next_record() {
         let record = record.map_err(failed)?;
         let Ok(network) = record.network_packet() else { continue };
-        // The sender of the first packet is one end, everybody else the other.
+        // The sender of the first packet is one end, all others the other end.
         let source = source_of(network.packet);
         let from =
             if source == *first.get_or_insert_with(|| source.clone()) { End::Client } else { End::Server };

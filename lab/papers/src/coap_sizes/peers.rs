@@ -1,27 +1,27 @@
-//! The flows of the size table by schemes that keep no state per flow: SCHC (RFC 8724) and 6LoWPAN (RFC 6282).
+//! Flows of the size table by schemes without state per flow: SCHC (RFC 8724) and 6LoWPAN (RFC 6282).
 
 use thinair_analyze::schc::{Direction, Learner};
 use thinair_lowpan::{Context, Contexts, LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
 
 use crate::traffic::{Kind, Packet, Version, packets};
 
-/// Room for any packet.
+/// Maximum size of a packet, in octets.
 const ROOM: usize = 512;
 
-/// Mean octets of a packet.
+/// Mean size of a packet, in octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Peers {
-    /// With the best rules for these very packets, checksums elided.
+    /// SCHC with the best rules for these packets, checksums elided.
     pub(super) schc: f64,
-    /// 6LoWPAN with checksums carried; none over IPv4.
+    /// 6LoWPAN with checksums carried; `None` over IPv4.
     pub(super) lowpan_carried: Option<f64>,
-    /// 6LoWPAN with checksums elided; none over IPv4.
+    /// 6LoWPAN with checksums elided; `None` over IPv4.
     pub(super) lowpan_elided: Option<f64>,
-    /// Packets that did not come back as they were.
+    /// Packets that were not restored exactly.
     pub(super) not_exact: u64,
 }
 
-/// The same packets as those of the other schemes, counted from packet `start` on.
+/// Measures the packets of the other schemes' flows, from packet `start` on.
 pub(super) fn measure(kind: Kind, version: Version, seed: u64, count: usize, start: usize) -> Peers {
     let packets = packets(kind, version, seed, count);
     let mut peers = Peers::default();
@@ -53,8 +53,7 @@ fn schc(packets: &[Packet], start: usize, not_exact: &mut u64) -> usize {
     octets
 }
 
-/// The best case: one context for the prefix of both hosts, whose interface identifiers are made of their link
-/// addresses.
+/// Best case: one context for the prefix of both hosts, whose interface identifiers derive from their link addresses.
 fn lowpan(packets: &[Packet], udp_checksum: UdpChecksum, not_exact: &mut u64) -> usize {
     let mut octets = 0;
     for packet in packets {
@@ -75,7 +74,7 @@ fn address(packet: &[u8], at: usize) -> [u8; 16] {
     packet.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
 }
 
-/// The one that the interface identifier is made of. RFC 4291, appendix A.
+/// Link address of an interface identifier. RFC 4291, appendix A.
 fn link_address(address: [u8; 16]) -> LinkAddress {
     let [.., first, b, c, d, e, f, g, h] = address;
     LinkAddress::Extended([first ^ 0x02, b, c, d, e, f, g, h])
@@ -85,8 +84,8 @@ fn link_address(address: [u8; 16]) -> LinkAddress {
 mod tests {
     use super::*;
 
-    /// Figures of microschc with rules for any Message ID, over IPv6, and two octets more over IPv4. Of flow f-req
-    /// those of RFC 8824's fields; of c-count those of a random token.
+    /// Figures of microschc with rules for any Message ID, over IPv6, and two octets more over IPv4. Flow f-req has the
+    /// fields of RFC 8824, c-count a random token.
     const PUBLISHED: [f64; 13] = [3.0, 18.0, 5.0, 7.0, 5.0, 29.0, 7.0, 75.0, 20.0, 30.0, 7.0, 3.0, 22.0];
 
     #[test]

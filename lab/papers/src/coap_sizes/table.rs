@@ -1,4 +1,4 @@
-//! The size table: each flow, over IPv4 and IPv6, in three ways of ours and beside its peers.
+//! Size table: each flow, over IPv4 and IPv6, in three modes, beside its peers.
 
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Instant, ProfileId};
@@ -10,14 +10,14 @@ use crate::paper::Error;
 use crate::sweep::sweep;
 use crate::traffic::{Flow, Kind, Packet, Version};
 
-/// Packets that are not counted: the start of a flow.
+/// Packets at the start of a flow that are not counted.
 const START: u64 = 200;
 /// Packets of a flow.
 const PACKETS: u64 = 500;
 /// Milliseconds between two packets.
 const PACE: u64 = 100;
 
-/// The way of a packet through one channel.
+/// Channel of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     ElidedPt0,
@@ -30,7 +30,7 @@ enum Way {
 impl Way {
     const ALL: [Self; 5] = [Self::ElidedPt0, Self::ElidedPt1, Self::Carried, Self::Udp, Self::Coap2015];
 
-    /// As in row ids.
+    /// Name in row ids.
     const fn name(self) -> &'static str {
         match self {
             Self::ElidedPt0 => "elided-pt0",
@@ -53,7 +53,7 @@ impl Way {
     }
 }
 
-/// One flow in one way.
+/// One flow over one channel.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     kind: Kind,
@@ -62,18 +62,18 @@ struct Job {
     seed: u64,
 }
 
-/// What a flow took.
+/// Sizes in steady state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Steady {
-    /// Mean octets of a packet.
+    /// Mean size of a packet, in octets.
     octets: f64,
-    /// Octets of a packet before compression.
+    /// Size of an uncompressed packet, in octets.
     plain: usize,
     /// Octets of feedback in all packets.
     feedback: usize,
-    /// Packets that did not come back as they were.
+    /// Packets that were not restored exactly.
     not_exact: u64,
-    /// A packet went by profile 0x0080.
+    /// True if a packet used profile 0x0080.
     is_coap_2015: bool,
 }
 

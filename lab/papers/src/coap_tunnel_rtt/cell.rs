@@ -1,35 +1,35 @@
-//! What is measured: how requests go, by which version of IP, over what.
+//! Cells: path of the packets, version of IP, and place.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thinair_rohc::ProfileId;
 
-/// How packets get from one host to the other.
+/// Path of packets from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// As they are.
+    /// Directly.
     Plain,
-    /// By one thread that reads and writes: what two tunnels are measured by.
+    /// By one thread that reads and writes: the reference for two tunnels.
     Forwarder,
-    /// Through two tunnels, sealed as they are by default.
+    /// Through two tunnels, encrypted, which is the default.
     Tunnel(ProfileId),
-    /// Through two tunnels that compress nothing and seal nothing.
+    /// Through two tunnels without compression and encryption.
     Insecure,
 }
 
-/// The version of IP of the packets inside. Tunnels go over IPv4 in any case.
+/// Version of IP of the inner packets. The carrier is always IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     V4,
     V6,
 }
 
-/// What is between the hosts.
+/// Link between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A cable between two network namespaces, which takes no time.
+    /// Cable between two network namespaces, without delay.
     Veth,
-    /// A link that takes as long as the network of the paper: 10.6 ms there and back.
+    /// Link with the delay of the paper's network: a round trip of 10.6 ms.
     Link,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Cell {
 }
 
 impl Way {
-    /// The profiles of the tunnels, in the order of the paper's tables.
+    /// Profiles of the tunnels, in the order of the paper's tables.
     pub(super) const PROFILES: [ProfileId; 5] =
         [ProfileId::Coap2015, ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
 
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    /// The profile that packets of this way must go by; `None` without a tunnel.
+    /// Profile that packets on this path must use; `None` without a tunnel.
     pub(super) fn profile(self) -> Option<ProfileId> {
         match self {
             Self::Tunnel(profile) => Some(profile),
@@ -72,7 +72,7 @@ impl Way {
         }
     }
 
-    /// The profiles of the channel, so that [`profile`](Self::profile) is the one that CoAP packets take.
+    /// Profiles of the channel, chosen so that CoAP packets use [`profile`](Self::profile).
     pub(super) fn offered(self) -> Option<&'static str> {
         Some(match self.profile()? {
             ProfileId::Coap2015 => "v1,coap-2015",
@@ -94,7 +94,7 @@ impl Version {
         }
     }
 
-    /// Addresses of both hosts in the network of that number, and how many of their bits are the network's.
+    /// Addresses of both hosts in the network of that number, and their prefix length.
     pub(super) fn hosts(self, network: u8) -> ([IpAddr; 2], u8) {
         let host = |host: u8| match self {
             Self::V4 => IpAddr::V4(Ipv4Addr::new(10, 77, network, host)),
@@ -114,7 +114,7 @@ impl Place {
         }
     }
 
-    /// The cells that are measured there, side by side.
+    /// Cells that are measured at this place, side by side.
     pub(super) fn cells(self) -> Vec<Cell> {
         let ways = Way::all(self);
         Version::ALL.iter().flat_map(|&version| ways.iter().map(move |&way| Cell { way, version })).collect()

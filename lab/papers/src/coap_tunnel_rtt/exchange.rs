@@ -7,29 +7,29 @@ use thinair_capture::Reader;
 
 use crate::paper::Error;
 
-/// The port of CoAP. RFC 7252, section 6.1.
+/// Port of CoAP. RFC 7252, section 6.1.
 pub(super) const PORT: u16 = 5_683;
 
 /// GET, and 2.05 Content. RFC 7252, section 12.1.
 const GET: u8 = 0x01;
 const CONTENT: u8 = 0x45;
 
-/// A request and what came of it.
+/// Request, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exchange {
-    /// Whom it asked.
+    /// Server.
     pub(super) server: IpAddr,
     message_id: u16,
-    /// Nanoseconds: when the first request left.
+    /// Time of the first request, in nanoseconds.
     asked: u64,
-    /// When the response came.
+    /// Time of the response.
     answered: Option<u64>,
-    /// How often it was asked.
+    /// Number of times that the request was sent.
     requests: u32,
 }
 
 impl Exchange {
-    /// Milliseconds from the request to the response; `None` if it was sent more than once, or not answered.
+    /// Milliseconds from the request to the response; `None` if it was repeated or not answered.
     pub(super) fn round_trip(&self) -> Option<f64> {
         let answered = self.answered.filter(|_| self.requests == 1)?;
         Some(answered.saturating_sub(self.asked) as f64 / 1e6)
@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Exchange>, Error> {
     Ok(exchanges)
 }
 
-/// What is needed of a message.
+/// Fields of a message that matter here.
 struct Message {
     server: IpAddr,
     message_id: u16,
@@ -61,7 +61,7 @@ struct Message {
 }
 
 impl Message {
-    /// `None` if the packet is none of an exchange.
+    /// `None` if the packet belongs to no exchange.
     fn of(packet: &[u8]) -> Option<Self> {
         let (addresses, udp) = match packet.first()? >> 4 {
             4 => {
@@ -86,7 +86,7 @@ impl Message {
     }
 
     fn note(&self, time: u64, exchanges: &mut Vec<Exchange>) {
-        // The latest one of that server: requests are sent one after the other.
+        // Latest exchange with that server: requests are sent in sequence.
         let latest = exchanges.iter_mut().rev().find(|exchange| exchange.server == self.server);
         let open = latest.filter(|exchange| exchange.message_id == self.message_id);
         match open.filter(|exchange| exchange.answered.is_none()) {
@@ -99,7 +99,7 @@ impl Message {
                 answered: None,
                 requests: 1,
             }),
-            // A response that came twice.
+            // Duplicate response.
             None => {}
         }
     }
@@ -114,7 +114,7 @@ fn octets<const N: usize>(packet: &[u8], at: usize) -> Option<&[u8; N]> {
 mod tests {
     use super::*;
 
-    /// An IPv4 packet between host 1 and server 2.
+    /// IPv4 packet between host 1 and server 2.
     fn packet(is_request: bool, code: u8, message_id: u16) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0];
         let (from, to) = if is_request { (1, 2) } else { (2, 1) };
@@ -155,7 +155,7 @@ mod tests {
             (0, packet(true, GET, 7)),
             (2_000_000_000, packet(true, GET, 7)),
             (2_001_000_000, packet(false, CONTENT, 7)),
-            // The same Message ID again, later: another exchange.
+            // A reused Message ID, later: another exchange.
             (3_000_000_000, packet(true, GET, 7)),
             (3_002_000_000, packet(false, CONTENT, 7)),
         ]);

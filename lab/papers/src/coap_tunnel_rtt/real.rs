@@ -1,5 +1,4 @@
-//! The measurement itself: two hosts, all ways between them side by side, and libcoap's client, which asks by one after
-//! the other.
+//! Measurement: two hosts, all paths between them side by side, and libcoap's client, which uses them in turn.
 
 use std::fs;
 use std::net::IpAddr;
@@ -21,32 +20,32 @@ use super::{Carried, Measured, Scale, Told};
 use crate::children::{Children, Interrupt, said};
 use crate::paper::{Error, Plan};
 
-/// libcoap's programs, and who counts the time.
+/// Programs of libcoap, and tcpdump, whose times are used.
 const CLIENT: &str = "coap-client-notls";
 const SERVER: &str = "coap-server-notls";
 const CAPTURE: &str = "tcpdump";
 
-/// Requests of each cell that are not counted: contexts are made meanwhile.
+/// Requests of each cell that are not counted, during which contexts are established.
 const WARM_UP: usize = 10;
 
-/// The client's port: all its requests are of one flow.
+/// Port of the client: all its requests belong to one flow.
 const CLIENT_PORT: &str = "40000";
 
-/// Half a round trip of the link, in the words of `thinair link run`.
+/// One-way delay of the link, as an argument of `thinair link run`.
 const DELAY: &str = "5.3ms";
 
-/// The cable, and the network of its addresses.
+/// Name of the cable's interface, and network of its addresses.
 const CABLE: &str = "carrier0";
 
-/// How long anything may take to begin, and a client to end.
+/// Time limit for anything to start, and for a client to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Networks by their numbers: that of the cable or link, of the forwarder, and of the first tunnel.
+/// Numbers of networks: the cable's or link's, the forwarder's, and the first tunnel's.
 const OUTSIDE: u8 = 0;
 const FORWARDED: u8 = 1;
 const FIRST_TUNNEL: u8 = 2;
 
-/// What is missing to measure at all, in words; `None` if nothing is.
+/// Reason that nothing can be measured; `None` if it can.
 pub(super) fn missing() -> Option<String> {
     let programs = [(CLIENT, "libcoap3-bin"), (SERVER, "libcoap3-bin"), (CAPTURE, "tcpdump")];
     for (program, package) in programs {
@@ -62,7 +61,7 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// Requests of a place, those included that are not counted.
+/// Requests at a place, including those that are not counted.
 pub(super) fn requests(place: Place, scale: Scale) -> u64 {
     (place.cells().len() * (WARM_UP + scale.rounds)) as u64
 }
@@ -90,24 +89,24 @@ pub(super) fn measure(
     })
 }
 
-/// Two hosts and what is between them.
+/// Two hosts and the link between them.
 struct Site {
     place: Place,
     hosts: Hosts,
     tuns: Option<[thinair_os::Tun; 2]>,
-    /// What the programs say.
+    /// Folder of the programs' output.
     folder: TempDir,
 }
 
-/// A cell that can be measured.
+/// Cell that can be measured.
 struct Ready {
     cell: Cell,
-    /// Whom the client asks.
+    /// Server of the client's requests.
     server: IpAddr,
     client: Command,
-    /// Where both ends of a tunnel tell their status.
+    /// Status sockets of both ends of a tunnel.
     sockets: Option<[PathBuf; 2]>,
-    /// What the client's end told before the first request that counts.
+    /// Status of the client's end before the first counted request.
     before: Option<Status>,
 }
 
@@ -115,8 +114,8 @@ impl Site {
     fn open(place: Place) -> Result<Self, Error> {
         let hosts = Hosts::create().map_err(said)?;
         for namespace in [hosts.here(), hosts.there()] {
-            // Linux gives each socket a flow label of its own since 4.2, so that every request of a client that is started
-            // anew would be of another flow. The paper's did not.
+            // Since 4.2, Linux gives each socket its own flow label, so that every request of a restarted client would
+            // be another flow. The paper's system did not.
             namespace.within(|| fs::write("/proc/sys/net/ipv6/auto_flowlabels", "0"))??;
         }
         let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
@@ -210,14 +209,14 @@ impl Site {
                     ready.before = ready.status()?;
                 }
             }
-            // In an order of its own, so that no cell always follows the same other one.
+            // In random order, so that no cell always follows the same other one.
             let mut order: Vec<_> = (0..cells.len()).collect();
             for last in (1..order.len()).rev() {
                 order.swap(last, orders.below(last as u64 + 1) as usize);
             }
             children.look()?;
             for at in order {
-                // Whether it was answered is told by the capture.
+                // The capture shows if it was answered.
                 children.run(here, &mut cells[at].client, PATIENCE)?;
                 progress();
             }
@@ -240,7 +239,7 @@ impl Site {
         Ok(measured)
     }
 
-    /// Microseconds that the link was late for 99 % of its packets; `None` if there was none.
+    /// 99th percentile of the link's lateness, in microseconds; `None` without a link.
     fn late(&self) -> Result<Option<f64>, Error> {
         if self.place != Place::Link {
             return Ok(None);
@@ -251,7 +250,7 @@ impl Site {
         Ok(said["lateness_us"]["p99"].as_f64())
     }
 
-    /// The address of a host outside of the tunnels.
+    /// Address of a host outside of the tunnels.
     fn outside(&self, version: Version, host: usize) -> IpAddr {
         match self.place {
             Place::Veth => version.hosts(OUTSIDE).0[host],
@@ -263,7 +262,7 @@ impl Site {
         }
     }
 
-    /// Starts what the cell needs.
+    /// Starts the programs of a cell.
     fn prepare(
         &self,
         cell: Cell,
@@ -308,12 +307,12 @@ impl Site {
 }
 
 impl Ready {
-    /// What the client's end of the tunnel tells.
+    /// Status of the client's end of the tunnel.
     fn status(&self) -> Result<Option<Status>, Error> {
         self.sockets.as_ref().map(|[here, _]| ask(here).map_err(said)).transpose()
     }
 
-    /// Whether packets get through.
+    /// True if packets get through.
     fn is_joined(&self) -> bool {
         let has_session = |socket: &PathBuf| {
             let status = ask(socket).ok()?;
@@ -323,7 +322,7 @@ impl Ready {
         self.sockets.iter().flatten().all(|socket| has_session(socket).is_some())
     }
 
-    /// What the tunnel has carried for a request and for a response.
+    /// Mean octets that the tunnel carried for a request and for a response.
     fn carried(&self) -> Result<Option<Carried>, Error> {
         let (Some(before), Some(after)) = (&self.before, self.status()?) else { return Ok(None) };
         let profile = self.cell.way.profile().map(thinair_rohc::ProfileId::name);
@@ -346,7 +345,7 @@ impl Ready {
         }))
     }
 
-    /// All that is known of the cell.
+    /// Measurements of the cell.
     fn told(&self, exchanges: &[Exchange], scale: Scale, carried: Option<Carried>) -> Told {
         let own = exchanges.iter().filter(|exchange| exchange.server == self.server).skip(WARM_UP);
         let times: Vec<_> = own.filter_map(Exchange::round_trip).collect();
@@ -355,13 +354,13 @@ impl Ready {
     }
 }
 
-/// What tcpdump says of packets that it did not see, if there were any.
+/// Line of tcpdump's output about packets that it missed, if any.
 fn dropped(said: &str) -> Option<&str> {
     let lines = said.lines().filter(|line| line.contains(" dropped by "));
     lines.map(str::trim).find(|line| !line.starts_with("0 "))
 }
 
-/// Whether a server of CoAP is there.
+/// True if a CoAP server is listening.
 fn listens(namespace: &Namespace) -> bool {
     // proc_pid_net(5): local addresses and ports are in hexadecimal digits.
     let port = format!(":{PORT:04X} ");

@@ -8,7 +8,7 @@ use thinair_rohc::ProfileId;
 use super::*;
 use crate::paper::Findings;
 
-/// Round trips about `time` ms in every cell, longer by `of` of the way.
+/// Round trips about `time` ms in every cell, plus `of` the path.
 fn measured(place: Place, time: f64, of: impl Fn(Way) -> f64) -> Measured {
     let told = |cell: Cell| {
         let times = (0..20).map(|number| time + of(cell.way) + f64::from(number % 3) * 0.01);
@@ -120,7 +120,7 @@ fn tables_and_plots_fit_into_a_hundred_columns() {
     let text = document.to_text(&Style::plain(100));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("20.085") && text.contains("  open") && text.contains('✓'), "{text}");
-    // Numbers do not break from their units.
+    // The page has no-break spaces between numbers and units.
     let page = document.to_html().replace('\u{a0}', " ");
     for title in ["Round trips over", "Median round trips over"] {
         for place in [" veth", " 10.6 ms"] {
@@ -153,7 +153,7 @@ fn the_differences_are_those_of_the_text() {
     for (version, about) in [("ipv4", 8.0), ("ipv6", 3.0)] {
         let (difference, margin) = minus(of("uncompressed", version), of("none", version));
         assert_eq!(difference.round(), about);
-        // No difference is beyond chance but that of a tunnel over IPv4.
+        // Only the difference of the tunnel over IPv4 is significant.
         assert_eq!(difference > margin, version == "ipv4", "{difference} of {margin}");
         for other in ["udp", "ip", "uncompressed"] {
             let (difference, margin) = minus(of("coap-2015", version), of(other, version));

@@ -1,4 +1,4 @@
-//! Rows out of figures, as the plan has them.
+//! Rows of figures, as the plan defines them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Figures, Form, Published, Vars};
 use crate::paper::Error;
 use crate::row::{Bar, Row};
 
-/// Rows of the same kind. One is there if its figure was measured, or could not be.
+/// Rows of one kind. A row exists if its figure was measured, or was attempted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RowForm {
@@ -17,15 +17,15 @@ pub(crate) struct RowForm {
     id: String,
     what: String,
     unit: String,
-    /// The ids of a figure and of one that it is divided by, where the row is their quotient.
+    /// Ids of a figure and of its divisor, where the row is their quotient.
     quotient: Option<[String; 2]>,
-    /// Their figure, if it is not in `published.csv`: see [`amount`].
+    /// Published figure, if it is not in `published.csv`: see [`amount`].
     theirs: Option<toml::Value>,
     min: Option<toml::Value>,
     max: Option<toml::Value>,
 }
 
-/// A bar for some of the rows: see [`amount`].
+/// Bar for some of the rows: see [`amount`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct BarForm {
@@ -96,7 +96,8 @@ fn some(bar: Bar) -> Option<Bar> {
     Some(bar).filter(|bar| *bar != Bar::default())
 }
 
-/// A number, or a text: a number or quotient `A/B`, `FACTOR theirs`, or `FACTOR ID` of another figure. Nothing if that is not known.
+/// Number, or text: a number or quotient `A/B`, `FACTOR theirs`, or `FACTOR ID` of another figure. `None` if that has
+/// no value.
 fn amount(
     value: Option<&toml::Value>,
     vars: &Vars,

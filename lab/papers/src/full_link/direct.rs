@@ -10,7 +10,7 @@ use super::flow::{Meter, Sample};
 use crate::compressed::channel;
 use crate::paper::Error;
 
-/// Flows of the channel: small CIDs.
+/// Number of flows of the channel: small CIDs.
 const FLOWS: u16 = 16;
 
 pub(super) fn run(run: &Run) -> Result<Sample, Error> {
@@ -35,7 +35,7 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     Ok(meter.sample(totals.not_decompressed(), totals.link.delivered_octets))
 }
 
-/// Takes what comes out until `now`.
+/// Meters all output until `now`.
 fn go_on(engine: &mut Engine, now: Instant, meter: &mut Meter) {
     while let Some(at) = engine.poll_at().filter(|at| *at <= now) {
         while let Some(passage) = engine.poll(at) {

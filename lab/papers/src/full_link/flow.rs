@@ -7,27 +7,27 @@ use thinair_link::Random;
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::time::Instant;
 
-/// Period of the sender's timer. `iperf3` sends what is due whenever its pacing timer of 1 ms expires.
+/// Period of the sender's timer. `iperf3` sends due packets whenever its pacing timer of 1 ms expires.
 const TICK: Duration = Duration::from_millis(1);
-/// One tick in so many is followed by a pause, because the machine has something else to do.
+/// One of this many ticks is followed by a pause, as on a machine with other load.
 const PAUSES: u64 = 20;
 /// Longest pause.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Octets of IPv4 and UDP headers.
 pub(super) const HEADERS: usize = 28;
-/// Place of the packet's number in its payload, behind the time that it was sent.
+/// Offset of the packet's number, after its send time in the payload.
 const NUMBER: usize = HEADERS + 8;
 const PROTOCOL_UDP: u8 = 17;
 
-/// One flow: IPv4 with an IP-ID that counts, UDP with a checksum.
+/// Flow of IPv4 with a counting IP-ID, and UDP with a checksum.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     ip_id: u16,
     source_port: u16,
     /// Octets of UDP payload, at least 12.
     payload: usize,
-    /// Payload behind time and number: alike in all packets.
+    /// Payload after time and number, equal in all packets.
     filling: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Flow {
         }
     }
 
-    /// The packet of that number, from 0, sent at that time.
+    /// Packet of that number, from 0, sent at that time.
     pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
         let length = (HEADERS + self.payload) as u16;
         let mut packet = vec![0x45, 0];
@@ -80,7 +80,7 @@ impl Flow {
     }
 }
 
-/// Times after the begin at which the sender sends what is due, until `span` is over.
+/// Times after the start at which the sender sends due packets, until `span` is over.
 pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
     let mut random = Random::new(seed);
     let pause = |random: &mut Random| match random.below(PAUSES) {
@@ -94,16 +94,16 @@ pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
     ticks.take_while(|at| *at < span).collect()
 }
 
-/// Counts what comes out at the other end.
+/// Counts the output of the other end.
 #[derive(Debug)]
 pub(super) struct Meter {
     flow: Flow,
     window: Range<Instant>,
     /// Octets of UDP payload delivered within the window.
     octets: u64,
-    /// Right packets delivered, in all.
+    /// Packets delivered correctly in the whole run.
     delivered: u64,
-    /// Packets delivered that were not sent so.
+    /// Packets delivered incorrectly.
     wrong: u64,
     /// Time of the last delivery within the window.
     last: Instant,
@@ -137,7 +137,8 @@ impl Meter {
         }
     }
 
-    /// `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the link delivered.
+    /// Figures of the run. `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the
+    /// link delivered.
     pub(super) fn sample(self, undelivered: u64, carried: u64) -> Sample {
         let seconds = self.window.end.since(self.window.start).as_secs_f64();
         Sample {
@@ -151,19 +152,19 @@ impl Meter {
     }
 }
 
-/// A run in figures.
+/// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
-    /// Mbit/s of UDP payload in packets that are as they were sent.
+    /// Mbit/s of UDP payload in correct packets.
     pub(super) goodput: f64,
-    /// Right packets.
+    /// Packets delivered correctly.
     pub(super) delivered: f64,
-    /// Delivered, but not as they were sent.
+    /// Packets delivered incorrectly.
     pub(super) wrong: f64,
-    /// Arrived, and not decompressed.
+    /// Packets that arrived and were not decompressed.
     pub(super) undelivered: f64,
-    /// Longest time without a right packet, in milliseconds.
+    /// Longest time without a correct packet, in milliseconds.
     pub(super) outage: f64,
-    /// Octets of the link for each right packet.
+    /// Octets of the link per correct packet.
     pub(super) octets: f64,
 }

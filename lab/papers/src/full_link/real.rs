@@ -1,5 +1,5 @@
-//! Cells in real time: the command `thinair` makes the link, and the tunnel in it, between two network namespaces, and iperf3
-//! sends through them. Captures at both ends have every packet.
+//! Cells in real time: the command `thinair` creates the link, and the tunnel through it, between two network
+//! namespaces, and iperf3 sends through them. Captures at both ends have every packet.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -18,14 +18,14 @@ use super::flow::{HEADERS, Sample};
 use crate::children::{Children, Interrupt, said};
 use crate::paper::{Error, Plan};
 
-/// Programs that it takes, and packages of Debian that have them.
+/// Required programs, and the Debian packages that have them.
 const SENDER: &str = "iperf3";
 const CAPTURE: &str = "tcpdump";
 const PROGRAMS: [(&str, &str); 2] = [(SENDER, "iperf3"), (CAPTURE, "tcpdump")];
 
-/// Longest time that anything takes to begin or to end.
+/// Time limit for anything to start or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time from the first packet to the beginning of the window that is measured.
+/// Time from the first packet to the start of the measured window.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Port of the receiver of iperf3.
 const PORT: u16 = 5_201;
@@ -34,7 +34,7 @@ const TUNNEL_PORT: u16 = 7_000;
 const TUNNEL: &str = "inside";
 const TUNNEL_ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// The reason why nothing can be measured, if there is one.
+/// Reason that nothing can be measured, if there is one.
 pub(super) fn missing() -> Option<String> {
     for (program, package) in PROGRAMS {
         let tried =
@@ -46,7 +46,7 @@ pub(super) fn missing() -> Option<String> {
     Hosts::create().err().map(|why| format!("{}: this needs root", said(why)))
 }
 
-/// Measures one cell for so many seconds.
+/// Measures one cell for `seconds` seconds.
 pub(super) fn measure(
     scenario: Scenario,
     way: Way,
@@ -114,7 +114,7 @@ pub(super) fn measure(
         &scenario.payload.to_string(),
     ]);
     sender.stdout(Stdio::null()).stderr(Stdio::null());
-    // Its connection for control has to get through the full link, and may never end.
+    // Its control connection shares the saturated link, and may never end.
     children.run_for(hosts[0], &mut sender, Duration::from_secs(seconds + 1) + PATIENCE)?;
     for end in 0..2 {
         children.finish(&format!("capture-{end}"), PATIENCE)?;
@@ -184,13 +184,13 @@ fn compare(folder: &Path, scenario: Scenario, span: Duration) -> Result<Sample, 
         }
     }
     sample.outage = sample.outage.max(1e-6 * (from + span).nanos_since(last) as f64);
-    // Where the link is full. The bar asks for it only there.
+    // Capacity of a saturated link. The bar uses it only there.
     sample.octets = RATE as f64 / 8.0 * span.as_secs_f64() / sample.delivered.max(1.0);
     sample.goodput = 8e-6 * sample.delivered * scenario.payload as f64 / span.as_secs_f64();
     Ok(sample)
 }
 
-/// IP packets of so many octets in the capture of one end, with their times.
+/// IP packets of `len` octets in the capture of one end, with their times.
 fn packets(folder: &Path, end: usize, len: usize) -> Result<Vec<(Instant, Vec<u8>)>, Error> {
     let path = folder.join(format!("capture-{end}.out"));
     let file = std::fs::File::open(&path).map_err(|source| Error::Open { path: path.clone(), source })?;

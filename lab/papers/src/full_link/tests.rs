@@ -20,7 +20,7 @@ fn a_run_depends_on_its_seed_alone() {
     }
 }
 
-/// By hand: 2 Mbit/s of packets of 128 octets, of which 100 are payload, and a queue that is never empty.
+/// Computed by hand: 2 Mbit/s of packets of 128 octets, of which 100 are payload, and a queue that is never empty.
 #[test]
 fn goodput_without_compression_is_that_of_the_link() {
     let full = Scenario { carrier: Carrier::Link, condition: Condition::default(), load: 30, payload: 100 };

@@ -1,4 +1,4 @@
-//! Two ends of a sealed tunnel with the link between them, in virtual time.
+//! Two ends of an encrypted tunnel with the link between them, in virtual time.
 
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,9 +17,9 @@ use super::cell::{Carrier, Run, Way};
 use super::flow::{Meter, Sample};
 use crate::paper::Error;
 
-/// Octets of IPv4 and UDP headers in front of a datagram.
+/// Size of the IPv4 and UDP headers of a datagram, in octets.
 const OUTER: usize = 28;
-/// Time of the first packet: keys have been agreed on.
+/// Time of the first packet, after the key exchange.
 const BEGIN: Duration = Duration::from_secs(1);
 
 pub(super) fn run(run: &Run) -> Result<Sample, Error> {
@@ -48,7 +48,7 @@ struct Tunnel {
 }
 
 impl Tunnel {
-    /// Lets the ends agree on keys, at a time when the link loses nothing.
+    /// Performs the key exchange while the link loses nothing.
     fn agree(&mut self) {
         loop {
             for side in Side::ALL {
@@ -64,7 +64,7 @@ impl Tunnel {
         }
     }
 
-    /// Packets that the system sends in a row.
+    /// Sends consecutive packets of the system.
     fn send(&mut self, now: Instant, packets: &[Vec<u8>]) {
         self.now = now;
         let (site, mut hands) = self.ends[Side::A as usize].apart(None);
@@ -74,11 +74,11 @@ impl Tunnel {
         self.carry(Side::A);
     }
 
-    /// Lets all happen that happens by `until`.
+    /// Processes all events until `until`.
     fn go_on(&mut self, until: Instant) {
         loop {
             let sites = self.ends.iter().filter_map(|end| end.site.poll_at());
-            // A site that was polled at a time and names that time again is polled a little later.
+            // A site that was polled at a time and returns that time again is polled a little later.
             let sites = sites.map(|at| at.max(self.now + Duration::from_micros(1)));
             let Some(at) = sites.chain(self.link.poll_at()).min().filter(|at| *at <= until) else { return };
             self.now = self.now.max(at);
@@ -108,7 +108,7 @@ impl Tunnel {
         site.poll(self.now, &mut hands);
     }
 
-    /// Gives the link what a site has handed over; what its queue has no room for is lost.
+    /// Passes a site's datagrams to the link, which drops those that its queue has no room for.
     fn carry(&mut self, from: Side) {
         for datagram in core::mem::take(&mut self.ends[from as usize].out) {
             let _ = self.link.offer(self.now, from, datagram);
@@ -116,10 +116,10 @@ impl Tunnel {
     }
 }
 
-/// One end.
+/// One end of the tunnel.
 struct End {
     site: Site,
-    /// Datagrams behind room for their outer headers.
+    /// Datagrams after room for their outer headers.
     out: Vec<Vec<u8>>,
 }
 
@@ -175,7 +175,7 @@ fn address(side: Side) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + side as u8), 5_000).into()
 }
 
-/// The plan of one end: defaults, but for carrier and mode.
+/// Plan of one end: defaults, except carrier and mode.
 fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
     let (scheme, options) = match run.scenario.carrier {
         Carrier::Link | Carrier::Udp => ("udp", ""),

@@ -1,5 +1,5 @@
-//! The paper's future work: what compression of headers is worth. Octets of the header blocks of the same requests and responses,
-//! one after another on a connection: as text, as SPDY/3.1 makes them, and as its successors do. No link, no clock.
+//! The paper's future work: value of header compression. Sizes of the header blocks of equal requests and responses in
+//! sequence on a connection: as text, by SPDY/3.1, and by its successors. No link, no clock.
 
 mod codec;
 mod message;

@@ -1,12 +1,13 @@
-//! HTTP/3 beside the others. What differs: it needs datagrams of 1,200 octets, what it says is encrypted, so that its client tells when
-//! the object was there, and whoever resumes a session has had a connection before, which does not count.
+//! HTTP/3 beside the other services. It differs in three ways: it needs datagrams of 1,200 octets; it is encrypted, so
+//! that the client reports the time of the object; and a resumed session needs an earlier connection, which does not
+//! count.
 
 use super::cell::{Cell, Link, Options, Service, Temper};
 
 /// Octets of an IPv4 packet with the smallest first datagram of QUIC. RFC 9000, section 14.1.
 const LEAST: u32 = 1_200 + 8 + 20;
 
-/// What cannot be measured, as the MTU of the link is too small for it.
+/// Cells that cannot be measured, as the MTU of the link is too small.
 pub(super) fn impossible() -> impl Iterator<Item = Cell> {
     let links = Link::PUBLISHED.into_iter();
     let small = links.filter(|link| link.words().1.parse::<u32>().is_ok_and(|mtu| mtu < LEAST));
@@ -38,7 +39,7 @@ mod measured {
     use super::super::passed::Passed;
     use super::super::service::Place;
 
-    /// What is missing; `None` if nothing is. Only a `thinair` without it says how it is built with it.
+    /// Reason that it cannot be measured; `None` if it can. Only a `thinair` without HTTP/3 prints how to build it.
     pub(in super::super) fn missing(program: &Path) -> Option<String> {
         let asked =
             Command::new(program).args(["fetch", "--service", "http3", "https://127.0.0.1/"]).output();
@@ -47,12 +48,12 @@ mod measured {
         said.contains("built without http3").then(|| said.to_owned())
     }
 
-    /// Where the server writes its certificate.
+    /// Path of the server's certificate.
     pub(in super::super) fn certificate(place: &Place) -> PathBuf {
         place.folder.join("http3.pem")
     }
 
-    /// Lets a client write what it tells to a file, and have had a connection before if it is warm.
+    /// Makes a client write its report to a file, and, if it is warm, open a connection before.
     pub(in super::super) fn prepare(
         client: &mut Command,
         temper: Temper,
@@ -65,17 +66,17 @@ mod measured {
         Ok(())
     }
 
-    /// What a client has told of an object that came, in nanoseconds since the connection was asked for.
+    /// Client's report of a delivered object, in nanoseconds since the attempt to connect.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(in super::super) struct Told {
-        /// Until its last octet.
+        /// Time until its last octet.
         download_ns: u64,
-        /// Until the request could be sent.
+        /// Time until the request could be sent.
         set_up_ns: u64,
     }
 
     impl Told {
-        /// Nothing if there was no object of that size.
+        /// `None` if there was no object of that size.
         pub(in super::super) fn read(said: &Path, size: usize) -> Option<Self> {
             let told: Value = serde_json::from_str(&fs::read_to_string(said).ok()?).ok()?;
             let came = told["status"] == 200 && told["octets"] == size;
@@ -84,7 +85,7 @@ mod measured {
             came.then_some(Self { download_ns, set_up_ns })
         }
 
-        /// What packets do not tell.
+        /// Adds the times that packets do not show.
         pub(in super::super) fn complete(self, exchange: &mut Exchange, size: usize) {
             (exchange.download_ns, exchange.set_up_ns) = (Some(self.download_ns), Some(self.set_up_ns));
             exchange.octets.payload = size as u64;
@@ -92,7 +93,7 @@ mod measured {
         }
     }
 
-    /// Leaves out what was before the last connection of the client, who sent the first packet.
+    /// Removes packets before the last connection of the client, which sent the first packet.
     pub(in super::super) fn keep_last_connection(packets: &mut Vec<&Passed>) {
         let Some(client) =
             packets.first().and_then(|packet| Ends::of(&packet.octets)).map(|ends| ends.source)
@@ -103,7 +104,7 @@ mod measured {
             let ends = Ends::of(&packet.octets)?;
             Some(if ends.source == client { ends.ports[0] } else { ends.ports[1] })
         };
-        // Packets that were dropped have no octets here, and no place.
+        // Dropped packets have no octets here, and are skipped.
         let last = packets.iter().rev().find_map(port);
         let from = packets.iter().position(|packet| last.is_some() && port(packet) == last);
         let begin = from.and_then(|at| packets.get(at)).map(|packet| packet.entered);
@@ -149,7 +150,7 @@ mod measured {
                 packet(1, 1, [5_000, 443]),
                 packet(2, 2, [443, 5_000]),
                 packet(4, 1, [6_000, 443]),
-                // Of the first one, late.
+                // Late packet of the first connection.
                 packet(5, 2, [443, 5_000]),
                 Passed { entered: 6, ..Passed::default() },
                 packet(7, 2, [443, 6_000]),

@@ -1,4 +1,4 @@
-//! Connections that stay: what the first object takes, and one that follows on the same connection.
+//! Persistent connections: costs of the first object, and of a later one on that connection.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use super::virtual_time::{fetch, name};
 use crate::form::{Figures, Named};
 use crate::paper::{Error, Plan};
 
-/// Those whose connections can stay. CoAP, which needs none, stands beside them.
+/// Services with persistent connections, and CoAP, which needs none, for comparison.
 pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::CoapTcp, Service::Http, Service::IotSpdy];
 
-/// Octets of the objects.
+/// Sizes of the objects, in octets.
 pub(super) const SIZES: [usize; 2] = [10, 1_000];
 
-/// The exchange that follows, from 0: when ROHC has made its contexts.
+/// Number of the later exchange, from 0, by which ROHC has established its contexts.
 const FOLLOWS: usize = 19;
 
-/// What an object took.
+/// Costs of an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Took {
     pub(super) packets: f64,
     /// Octets on the link.
     pub(super) octets: f64,
-    /// Milliseconds.
+    /// Time in milliseconds.
     pub(super) time: f64,
 }
 
-/// Figures of an object, by the names that they have in ids, and their decimals.
+/// Figures of an object, by their names in ids, and their decimals.
 const FIGURES: [(Named<Took, f64>, usize); 3] = [
     (("packets", |took| took.packets), 0),
     (("octets", |took| took.octets), 0),
@@ -45,7 +45,7 @@ impl Took {
     }
 }
 
-/// The first object and the second one; nothing for what did not come.
+/// First and second object; `None` for one that was not delivered.
 pub(super) type Sample = [Option<Took>; 2];
 
 /// Objects over one connection in real time.
@@ -69,14 +69,14 @@ impl KeptReal {
         }
     }
 
-    /// A figure of the first object, or of the one that follows.
+    /// Figure of the first object, or of the later one.
     fn range(&self, which: usize, of: impl Fn(&Took) -> f64) -> Option<Range> {
         let took = self.samples.iter().filter_map(|sample| sample.get(which)?.as_ref());
         Range::of(took.map(of).collect())
     }
 }
 
-/// Measures all of it, in virtual time.
+/// Measures everything, in virtual time.
 pub(super) fn measure(plan: &Plan, figures: &mut Figures) -> Result<(), Error> {
     let rounds = Rounds { clients: 1, rounds: FOLLOWS + 1, spread: Duration::ZERO, pause: PAUSE };
     let each = SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size)));

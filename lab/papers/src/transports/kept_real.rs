@@ -1,12 +1,12 @@
-//! Connections that stay, in real time: several objects over one connection of a program, and what the first and the second
-//! of them took.
+//! Persistent connections in real time: several objects over one connection of a program, and the costs of the first
+//! and the second of them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use thinair_analyze::exchange::{Passage, measure};
-use thinair_http::{Limits, Protocol, Target};
+use thinair_http::{HttpLimits, HttpProtocol, Target};
 use thinair_rohc::Ports;
 
 use super::cell::{Cell, Link, Options, Scale, Service, Temper};
@@ -15,10 +15,10 @@ use super::passed::Passed;
 use super::service::{Place, object_named, several};
 use crate::paper::{Error, Plan};
 
-/// Those whose connections can stay.
+/// Services with persistent connections.
 const SERVICES: [Service; 4] = [Service::CoapTcp, Service::HttpOurs, Service::Nginx, Service::Spdy];
 
-/// Measures those that are there, over 20 kbit/s with an MTU of 128 and lean options.
+/// Measures those that are installed, over 20 kbit/s with an MTU of 128 and lean options.
 pub(super) fn run(
     plan: &Plan,
     scale: Scale,
@@ -46,7 +46,7 @@ pub(super) fn run(
     )
 }
 
-/// Asks our server for [several] objects over one connection, each when the one before is there.
+/// Requests [several] objects of our server over one connection, each after the previous one is complete.
 pub(super) fn ask(service: Service, place: &Place, size: usize, patience: Duration) -> Result<(), Error> {
     let address = place.address(service);
     let mut stream = TcpStream::connect(address)?;
@@ -68,12 +68,12 @@ pub(super) fn ask(service: Service, place: &Place, size: usize, patience: Durati
     Ok(())
 }
 
-/// What a client that keeps its connection says, to ask for the object of that name.
+/// Request of a client that keeps its connection, for the object of that name.
 fn request(service: Service, address: SocketAddr, number: u8, name: usize) -> Option<Vec<u8>> {
     let path = name.to_string();
     if service == Service::CoapTcp {
-        // RFC 8323, sections 3.2 and 5.3: a CSM without options comes first. Then GET with a Token of one octet and Uri-Path, whose
-        // length is that of all options.
+        // RFC 8323, sections 3.2 and 5.3: a CSM without options comes first. Then GET with a Token of one octet and
+        // Uri-Path, whose length is that of all options.
         let csm: &[u8] = if number == 0 { &[0, 0xE1] } else { &[] };
         let options = u8::try_from(1 + path.len()).ok().filter(|len| *len < 13)?;
         let head = [options << 4 | 1, 1, number, 0xB0 | path.len() as u8];
@@ -81,12 +81,12 @@ fn request(service: Service, address: SocketAddr, number: u8, name: usize) -> Op
     }
     let (host, path) = (address.to_string(), format!("/{path}"));
     let target = Target { host: &host, path: &path };
-    let client = Protocol::Http.lasting_client(target, Limits::default()).ok()?;
+    let client = HttpProtocol::Http.lasting_client(target, HttpLimits::default()).ok()?;
     Some(client.output().to_vec())
 }
 
-/// What the first and the second object took: one that follows begins with the first packet in which the client says something
-/// after the one before was there.
+/// Costs of the first and the second object. A later one begins with the client's first data after the previous object
+/// is complete.
 fn split(packets: &[Passed], size: usize) -> Sample {
     let Some(start) = packets.first().map(|packet| packet.entered) else { return [None; 2] };
     let there = several(size).map(|name| {
@@ -118,7 +118,7 @@ fn split(packets: &[Passed], size: usize) -> Sample {
     [took(Some(0), first), took(first.and_then(asks_after), next)]
 }
 
-/// Whether a packet of IPv4 and TCP carries octets of the application.
+/// True if a packet of IPv4 and TCP carries octets of the application.
 fn carries(packet: &[u8]) -> bool {
     let words =
         |at: usize, shift: u8| packet.get(at).map_or(0, |octet| usize::from(octet >> shift & 0xF) * 4);
@@ -130,13 +130,13 @@ fn carries(packet: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A segment between the client .1 and the server .2; times in milliseconds.
+    /// Segment between the client .1 and the server .2; times in milliseconds.
     fn segment(from: u8, at: u64, sequence: u32, payload: &[u8]) -> Passed {
         let mut octets = vec![0x45, 0, 0, (40 + payload.len()) as u8, 0, 0, 0x40, 0, 64, 6, 0, 0];
         octets.extend([192, 0, 2, from, 192, 0, 2, 3 - from]);
         octets.extend(if from == 1 { [0xC0, 0, 0x1F, 0x90] } else { [0x1F, 0x90, 0xC0, 0] });
         octets.extend(sequence.to_be_bytes());
-        // The first of each side has SYN.
+        // The first segment of each side has SYN.
         let flags = if sequence == 0 { 0x12 } else { 0x10 };
         octets.extend([0, 0, 0, 0, 0x50, flags, 1, 0, 0, 0, 0, 0]);
         octets.extend(payload);
@@ -169,7 +169,7 @@ mod tests {
         let [first, next] = split(&packets, 10);
         assert_eq!(first, Some(Took { packets: 5.0, octets: 5.0 * 40.0 + 13.0, time: 100.0 }));
         assert_eq!(next, Some(Took { packets: 2.0, octets: 2.0 * 40.0 + 13.0, time: 50.0 }));
-        // What has not come took nothing, and neither did what came before it.
+        // Without the second object, neither its costs nor those of earlier packets count.
         assert_eq!(split(&packets[..7], 10), [first, None]);
         assert_eq!(split(&[], 10), [None, None]);
     }

@@ -1,5 +1,5 @@
-//! ROHC under every service, in virtual time: exchanges one after the other over a link whose ends remember what they have
-//! compressed; without harm, with bit errors, bursts and fewer acknowledgments, and crowds that come again and again.
+//! ROHC below every service, in virtual time: consecutive exchanges over a link whose contexts persist; without
+//! impairments, with bit errors, bursts and fewer acknowledgments, and crowds with repeated exchanges.
 
 use std::time::Duration;
 
@@ -15,26 +15,26 @@ use crate::form::{Figures, Run};
 use crate::paper::Error;
 use crate::sweep::sweep;
 
-/// Exchanges that are not counted, as contexts are made meanwhile: as in real time.
+/// Exchanges that are not counted, during which contexts are established, as in real time.
 const BEFORE: usize = 19;
 
 /// Rounds of crowds that are not counted.
 const ROUNDS_BEFORE: usize = 4;
 
-/// From the end of an exchange to the next one.
+/// Time from the end of an exchange to the next one.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Octets of the objects.
+/// Sizes of the objects, in octets.
 const SIZES: [usize; 2] = [10, 1_000];
 
 const HARMS: [Harm; 5] =
     [Harm::Bits(1e-5), Harm::Bits(1e-4), Harm::Bits(3e-4), Harm::Bits(1e-3), Harm::Bursts(0.1)];
 
-/// What is below IP.
+/// Compression below IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Below {
     Plain,
-    /// ROHC in U-mode, as it is set without saying anything.
+    /// ROHC in U-mode with default settings.
     Unidirectional,
     /// ROHC in O-mode.
     Optimistic,
@@ -51,8 +51,8 @@ impl Below {
         }
     }
 
-    /// For so many clients: each has a flow, another one while a new connection takes the place of an old one, and the pattern
-    /// of its connections.
+    /// Channel for this many clients: each has a flow, another one while a new connection replaces an old one, and the
+    /// pattern of its connections.
     pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
         let mode = match self {
             Self::Plain => return Ok(None),
@@ -64,14 +64,14 @@ impl Below {
     }
 }
 
-/// What happens to exchanges.
+/// Conditions of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Case {
-    /// Nothing is lost, and TCP is as in kernels.
+    /// No losses, and TCP as in kernels.
     Clean,
-    /// The same, with fewer acknowledgments.
+    /// No losses, with fewer acknowledgments.
     Thinned,
-    /// The same, as RFC 7413 allows at best.
+    /// No losses, with the fewest packets that RFC 7413 allows.
     Best,
     Harmed(Harm),
     Crowd {
@@ -81,12 +81,12 @@ enum Case {
 }
 
 impl Case {
-    /// Those of one client.
+    /// Cases with one client.
     fn alone() -> impl Iterator<Item = Self> {
         [Self::Clean, Self::Thinned, Self::Best].into_iter().chain(HARMS.map(Self::Harmed))
     }
 
-    /// Those of many.
+    /// Cases with many clients.
     fn crowds() -> impl Iterator<Item = Self> {
         QUEUES.into_iter().flat_map(|queue| CROWDS.map(|clients| Self::Crowd { queue, clients }))
     }
@@ -101,15 +101,15 @@ impl Case {
         }
     }
 
-    /// Whether it is another one for this service than [`Case::Clean`]: CoAP has no acknowledgments to thin, and no SYN.
+    /// True if it differs from [`Case::Clean`] for this service: CoAP has no acknowledgments to thin, and no SYN.
     fn is_of(self, service: Service) -> bool {
         !matches!((self, service), (Self::Thinned | Self::Best, Service::Coap))
     }
 
-    /// The exchange, and how many clients make it.
+    /// Exchange, and number of clients that perform it.
     fn fetch(self, service: Service, size: usize) -> (Fetch, u16) {
         let plain = fetch(service, Link::Slow, size);
-        // What compression makes longer goes in two frames, as over `thinair link run --mtu 128`.
+        // Packets that compression makes longer than the MTU take two frames, as over `thinair link run --mtu 128`.
         let plain = Fetch { model: with_mtu(&plain.model, plain.mtu), ..plain };
         match self {
             Self::Clean => (plain, 1),
@@ -124,10 +124,10 @@ impl Case {
     }
 }
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    /// Links with an exchange after the other, and exchanges of each that count.
+    /// Number of links with consecutive exchanges, and exchanges of each that count.
     links: u64,
     exchanges: usize,
     /// Rounds of a crowd that count.
@@ -137,19 +137,19 @@ struct Scale {
 const QUICK: Scale = Scale { links: 1, exchanges: 20, rounds: 1 };
 const USUAL: Scale = Scale { links: 20, exchanges: 40, rounds: 8 };
 
-/// What exchanges came to, when contexts are there.
+/// Results of exchanges with established contexts.
 #[derive(Default)]
 struct Came {
     /// Octets on the link of the first exchange, or round.
     first: Option<u64>,
-    /// Objects that were asked for.
+    /// Number of requested objects.
     asked: usize,
-    /// Milliseconds that each took of those that came.
+    /// Milliseconds of each delivered object.
     times: Vec<f64>,
     carried: Carried,
 }
 
-/// Measures all of it. The same seed gives the same figures, on any machine.
+/// Measures everything. Equal seeds give equal figures, on any machine.
 pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     let plan = run.plan;
     let scale = if plan.quick { QUICK } else { USUAL };
@@ -190,7 +190,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     for ((service, size, below, case), came) in jobs.into_iter().zip(&came) {
         let id = format!("virtual/{}/20k/128/{size}/rohc/{}/{}", name(service), below.name(), case.name());
         put_times(figures, &id, &came.times, came.asked);
-        // On the link for an object that came, with all that was lost.
+        // Octets on the link per delivered object, including all losses.
         let octets = (!came.times.is_empty()).then(|| came.carried.octets as f64 / came.times.len() as f64);
         figures.put(format!("{id}/octets"), octets);
         if below != Below::Plain {
@@ -204,7 +204,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
             *sum = *sum + came.carried;
         }
     }
-    // Each packet that came out was compared, bit for bit, with the one that went in.
+    // Each delivered packet was compared, bit for bit, with the sent one.
     for (below, sum) in sums {
         figures.put(format!("virtual/rohc/{}/compared", below.name()), sum.delivered as f64);
         figures.put(format!("virtual/rohc/{}/altered", below.name()), sum.altered as f64);

@@ -1,25 +1,25 @@
-//! The same services over a link that carries ROHC: what exchanges take when contexts are there.
+//! Services over a link with ROHC: costs of exchanges with established contexts.
 
 use super::cell::{Cell, Link, Options, Service, Temper};
 use super::{Range, Sample};
 use crate::form::Figures;
 
-/// Exchanges that are not counted, as contexts are made meanwhile.
+/// Exchanges that are not counted, during which contexts are established.
 const BEFORE: usize = 19;
 
 /// Exchanges that are counted.
 const COUNTED: usize = 4;
 
-/// How the service is used.
+/// Use of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// A new client each time, checksums of UDP carried.
+    /// New client each time, UDP checksums carried.
     Anew,
-    /// One client of CoAP that goes on, over IPv4.
+    /// One CoAP client for all exchanges, over IPv4.
     GoesOn,
-    /// The same over IPv6.
+    /// One CoAP client for all exchanges, over IPv6.
     GoesOnV6,
-    /// The same over IPv6, checksums elided: computed anew where they were right.
+    /// One CoAP client for all exchanges, over IPv6, UDP checksums elided and recomputed where they were right.
     Elided,
 }
 
@@ -41,7 +41,7 @@ impl Way {
     }
 }
 
-/// Exchanges of a service, one after the other, of 10 octets over 20 kbit/s with an MTU of 128 and lean options.
+/// Consecutive exchanges of a service, with 10 octets over 20 kbit/s, an MTU of 128 and lean options.
 #[derive(Clone, Debug)]
 pub(super) struct Compressed {
     pub(super) service: Service,
@@ -50,7 +50,7 @@ pub(super) struct Compressed {
 }
 
 impl Compressed {
-    /// Of exchanges with contexts.
+    /// Range over the exchanges with established contexts.
     fn range(&self, of: fn(&Sample) -> f64) -> Option<Range> {
         Range::of(self.samples.iter().skip(BEFORE).map(of).collect())
     }
@@ -60,7 +60,7 @@ impl Compressed {
         self.range(|sample| sample.link_octets as f64)
     }
 
-    /// Milliseconds until the object was there.
+    /// Milliseconds until the object was complete.
     fn time(&self) -> Option<Range> {
         let times = self.samples.iter().skip(BEFORE).filter_map(|sample| sample.exchange.download_ns);
         Range::of(times.map(|nanos| nanos as f64 / 1e6).collect())
@@ -80,7 +80,7 @@ impl Compressed {
         let id =
             |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", self.service.name(), self.way.name());
         let figure = |range: Option<Range>, of: fn(Range) -> f64| range.map(of);
-        // The most, so that every exchange meets the bar.
+        // The maximum, so that every exchange meets the bar.
         figures.put(id("octets"), figure(self.octets(), |range| range.max));
         figures.put(id("share"), self.share());
         figures.put(id("odt"), figure(self.time(), |range| range.median));
@@ -89,13 +89,13 @@ impl Compressed {
         figures.put(id("plain"), figure(self.plain(), |range| range.median));
     }
 
-    /// What is left of the octets, from 0 to 1 and more.
+    /// Share of the octets that remains: 1 without saving, above 1 if compression adds octets.
     fn share(&self) -> Option<f64> {
         Some(self.octets()?.median / self.plain()?.median)
     }
 }
 
-/// Measures each service of the paper that is there.
+/// Measures each service of the paper that is installed.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(
     plan: &crate::paper::Plan,

@@ -1,5 +1,5 @@
-//! Two hosts, an emulated link between them, a server of each service at one, and a client at the other that fetches one
-//! object after the other. What the link has written tells what each took.
+//! Two hosts, an emulated link between them, a server of each service at one, and a client at the other that fetches
+//! objects in sequence. The link's log gives the costs of each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,26 +23,26 @@ use super::{Sample, Served};
 use crate::children::{Children, Interrupt, said};
 use crate::paper::Error;
 
-/// How long anything may take to begin or to end.
+/// Time limit for anything to start or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long an exchange may take. What does not end within it did not finish.
+/// Time limit of an exchange. A longer one counts as unfinished.
 const LONGEST: Duration = Duration::from_secs(25);
 
-/// The link is at rest when nothing was under way for so long: longer than an acknowledgment is delayed, at these
+/// Time without packets in flight after which the link is idle: longer than an acknowledgment is delayed in these
 /// exchanges.
 const REST: Duration = Duration::from_millis(80);
 
-/// Between two looks whether it is.
+/// Interval between two polls of the link.
 const A_MOMENT: Duration = Duration::from_millis(10);
 
-/// Beyond so many nanoseconds an exchange was delivered too late to be counted, if it can be repeated.
+/// Lateness of the link, in nanoseconds, above which an exchange is repeated if possible.
 const MOST_LATE: u64 = 1_000_000;
 
-/// Rounds in which exchanges of late links are repeated.
+/// Number of rounds in which late exchanges are repeated.
 const REPEATS: usize = 2;
 
-/// What is missing to have hosts at all, in words; `None` if nothing is.
+/// Reason that there can be no hosts; `None` if there can.
 pub(super) fn missing() -> Option<String> {
     match Hosts::create() {
         Ok(_) => None,
@@ -53,7 +53,7 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// Measures cells that are all of one link and of the same options: at least `runs` samples of each.
+/// Measures cells with a common link and options: at least `runs` samples of each.
 pub(super) fn run(
     cells: &[Cell],
     runs: usize,
@@ -88,7 +88,7 @@ impl Sample {
 }
 
 impl Served {
-    /// Of all samples those that count: on time if there are enough of them.
+    /// Selects the samples that count: those on time if there are enough of them.
     fn of(cell: Cell, mut samples: Vec<Sample>, runs: usize) -> Self {
         samples.sort_by_key(Sample::is_late);
         let repeated = samples.len().saturating_sub(runs);
@@ -97,16 +97,16 @@ impl Served {
     }
 }
 
-/// Who asks.
+/// Client of the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Client {
-    /// A new process for each exchange.
+    /// New process for each exchange.
     Processes,
-    /// One client of CoAP that goes on: its Message IDs and Tokens rise by one.
+    /// One CoAP client whose Message IDs and Tokens rise by one.
     OneOfCoap,
 }
 
-/// A confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
+/// Confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
 fn coap_get(number: u16, size: usize) -> Vec<u8> {
     let path = size.to_string();
     let message_id = 0x4000_u16.wrapping_add(number).to_be_bytes();
@@ -117,7 +117,7 @@ fn coap_get(number: u16, size: usize) -> Vec<u8> {
     message
 }
 
-/// The hosts.
+/// Hosts and link.
 pub(super) struct Site {
     hosts: Hosts,
     place: Place,
@@ -127,7 +127,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Two hosts with these options of the kernel, and a link with more options of `thinair link run`.
+    /// Creates two hosts with these kernel options, and a link with further arguments of `thinair link run`.
     pub(super) fn open(link: Link, options: Options, program: &Path, more: &[&str]) -> Result<Self, Error> {
         let hosts = Hosts::create().map_err(said)?;
         for namespace in [hosts.here(), hosts.there()] {
@@ -156,7 +156,7 @@ impl Site {
         self.place.folder.join(name)
     }
 
-    /// Runs the link and fetches each of them once.
+    /// Runs the link and fetches each object once.
     pub(super) fn round(
         &self,
         cells: &[Cell],
@@ -187,7 +187,7 @@ impl Site {
                     }
                     children.run_for(here, &mut client, LONGEST)?;
                 }
-                // Without a response the exchange has none, which tells.
+                // A missing response shows in the capture.
                 Some(socket) => {
                     socket.send(&coap_get(number, cell.size))?;
                     let _ = socket.recv(&mut [0; 1_500]);
@@ -201,7 +201,7 @@ impl Site {
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
     }
 
-    /// Runs the link, has one client fetch the objects over one connection, and tells every packet.
+    /// Runs the link and lets one client fetch the objects over one connection. Returns every packet.
     pub(super) fn kept(&self, cell: Cell, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
         self.open_up(&[cell], children)?;
         let here = self.hosts.here();
@@ -217,7 +217,7 @@ impl Site {
         self.close_down(children)
     }
 
-    /// The link, and servers of all services, ready to be asked.
+    /// Starts the link, and servers of all services.
     fn open_up(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<(), Error> {
         let (here, there) = (self.hosts.here(), self.hosts.there());
         let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
@@ -237,12 +237,12 @@ impl Site {
             children.until(&what, PATIENCE, || listens(there, service.port()))?;
             for cell in cells.iter().filter(|cell| cell.service == service) {
                 if let Some(mut put) = service.provision(&self.place, cell.size) {
-                    // From its own host, so that the link hears nothing of it.
+                    // From the server's own host, so that the link carries nothing of it.
                     children.run(there, &mut put, PATIENCE)?;
                 }
             }
         }
-        // The cookie, which is the same for all services of a host.
+        // Obtains the cookie, which all services of a host share.
         if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
             children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
         }
@@ -250,19 +250,19 @@ impl Site {
         Ok(())
     }
 
-    /// Ends the link: all that it has carried.
+    /// Stops the link. Returns all its packets.
     fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
         children.finish("link", PATIENCE)?;
         let [log, capture] = self.files();
         passed::read(&log, &capture)
     }
 
-    /// The log of the link, and the capture of its IP packets.
+    /// Log of the link, and capture of its IP packets.
     fn files(&self) -> [PathBuf; 2] {
         ["link.csv", "link.pcap"].map(|name| self.file(name))
     }
 
-    /// What a client that goes on asks libcoap's server from.
+    /// Socket of a lasting client for libcoap's server.
     fn socket(&self) -> Result<UdpSocket, Error> {
         let own = address(Side::A, self.is_ipv6);
         let server = (self.place.server, Service::Coap.port());
@@ -275,7 +275,7 @@ impl Site {
         Ok(socket)
     }
 
-    /// Waits until nothing is under way any more.
+    /// Waits until no packet is in flight.
     fn rest(&self, children: &mut Children<'_>) -> Result<(), Error> {
         let until = clock::now() + LONGEST;
         let mut seen = (self.counters(), clock::now());
@@ -285,13 +285,13 @@ impl Site {
             if counters != seen.0 {
                 seen = (counters, clock::now());
             }
-            // What one host has sent, the other one has got.
+            // One host has received all packets of the other.
             let [here, there] = counters;
             let is_under_way = here.1 != there.0 || there.1 != here.0;
             if !is_under_way && clock::now() >= seen.1 + REST {
                 break;
             }
-            // What was dropped never comes.
+            // A dropped packet never arrives.
             if clock::now() >= seen.1 + REST * 20 {
                 break;
             }
@@ -299,12 +299,12 @@ impl Site {
         Ok(())
     }
 
-    /// Packets that each host has got from its end of the link, and given to it.
+    /// Packets that each host has received from its end of the link, and sent to it.
     fn counters(&self) -> [(u64, u64); 2] {
         [self.hosts.here(), self.hosts.there()].map(|namespace| {
             let read = || fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
             let table = namespace.within(read).unwrap_or_default();
-            // proc_pid_net(5): 8 columns of what came, and then of what went.
+            // proc_pid_net(5): 8 columns for received packets, and then for sent ones.
             let line = table.lines().find_map(|line| line.trim_start().strip_prefix("thinair"));
             let fields: Vec<&str> =
                 line.unwrap_or_default().split([' ', ':']).filter(|field| !field.is_empty()).collect();
@@ -314,7 +314,7 @@ impl Site {
     }
 }
 
-/// What an exchange took, out of all packets of the link, and of what a client told whose packets say nothing.
+/// Costs of an exchange, from all packets of the link, and from the client's report if it is encrypted.
 fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option<Option<Told>>)) -> Sample {
     let mut own: Vec<&Passed> =
         packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
@@ -342,22 +342,22 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
     }
 }
 
-/// The address of a host.
+/// Address of a host.
 fn address(side: Side, is_ipv6: bool) -> IpAddr {
     let [four, six] = thinair_simulation::emulator::addresses(side).map(|(address, _)| address);
     if is_ipv6 { six } else { four }
 }
 
-/// Whether somebody listens on a port of a host, by UDP or TCP.
+/// True if a socket listens on a port of a host, by UDP or TCP.
 fn listens(namespace: &Namespace, port: u16) -> bool {
-    // proc_pid_net(5): local addresses and ports are in hexadecimal digits; the other end of who listens is 0.
+    // proc_pid_net(5): local addresses and ports are in hexadecimal digits; the remote end of a listening socket is 0.
     let entry = format!(":{port:04X} 00000000");
     let has = |table: &str| fs::read_to_string(table).is_ok_and(|table| table.contains(&entry));
     let tables = ["udp", "udp6", "tcp", "tcp6"].map(|table| format!("/proc/thread-self/net/{table}"));
     namespace.within(|| tables.iter().any(|table| has(table))).unwrap_or_default()
 }
 
-/// What all of the services were missing, by their names.
+/// Reasons that services cannot run, by service.
 pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
     Service::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
 }

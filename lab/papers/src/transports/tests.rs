@@ -1,4 +1,4 @@
-//! What needs no network.
+//! Tests without network.
 
 use thinair_analyze::exchange::Exchange;
 
@@ -14,7 +14,7 @@ fn served(service: Service, downloads: &[Option<u64>]) -> Served {
     Served { cell, samples: downloads.iter().map(sample).collect(), repeated: 0 }
 }
 
-/// The rows of what was measured.
+/// Rows of the measurements.
 fn rows(measured: &Measured) -> Vec<crate::Row> {
     let (form, published) = PAPER.read().expect("it is written well");
     let (plan, mut figures) = (Plan::default(), Figures::default());
@@ -57,10 +57,10 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
     assert!(why.contains("real time"), "{why}");
     assert_eq!(second.ok().map(|(rows, _)| rows), Some(rows.clone()));
     let ours = |id: &str| row(&rows, id).and_then(crate::Row::ours);
-    // Those of the paper, but for a shorter header.
+    // Packets of the paper, with a shorter header.
     assert_eq!(ours("virtual/iot-http/20k/128/10/packets"), Some(6.0));
     assert_eq!(ours("virtual/iot-http/20k/128/10/octets"), Some(384.0 - 106.0 + 39.0));
-    // Octets that ROHC saves are time saved, too, under every service.
+    // Octets that ROHC saves also save time, under every service.
     for (service, size) in ["coap", "http", "iot-http", "iot-spdy"]
         .into_iter()
         .flat_map(|service| [(service, 10), (service, 1_000)])
@@ -71,7 +71,7 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
             assert!(plain.is_some() && u < plain && o < plain, "{service} {size} {figure}");
         }
     }
-    // What follows on a connection is less than the first object, and nearer to CoAP.
+    // A later object costs less than the first one, and its costs are nearer to CoAP's.
     for service in ["coap-tcp", "http", "iot-spdy"] {
         let [first, next] = ["first", "next"]
             .map(|which| ours(&format!("virtual/{service}/20k/128/10/kept/plain/{which}/odt")));
@@ -81,9 +81,9 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
     assert_eq!(ours("virtual/rohc/u/altered"), Some(0.0));
     assert_eq!(ours("virtual/rohc/o/altered"), Some(0.0));
     assert!(ours("virtual/rohc/o/compared") > Some(10_000.0));
-    // The response comes with the SYN-ACK, and so does nothing behind it.
+    // The response arrives with the SYN-ACK, and nothing follows.
     assert_eq!(ours("virtual/iot-spdy/20k/128/10/packets/best"), Some(4.0));
-    // As docs/transports.md says; libnghttp2 1.52 makes as many octets of this request by HPACK.
+    // As in docs/transports.md; libnghttp2 1.52 produces as many octets of this request by HPACK.
     let blocks = ["http1", "spdy", "iot-spdy", "hpack", "qpack"]
         .map(|codec| ours(&format!("headers/{codec}/first/request")).unwrap_or(0.0));
     assert_eq!(blocks, [41.0, 71.0, 65.0, 18.0, 20.0]);

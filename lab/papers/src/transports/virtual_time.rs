@@ -1,5 +1,6 @@
-//! What needs no kernel and no root: the same services over our TCP in virtual time. The exact exchange, also as RFC 7413 allows
-//! at best; links with bit errors and bursts; clients that share a queue; and fewer acknowledgments.
+//! Measurements without kernel and root: the services over our TCP in virtual time. Exact exchanges, also with the
+//! fewest packets that RFC 7413 allows; links with bit errors and bursts; clients that share a queue; and fewer
+//! acknowledgments.
 
 use std::time::Duration;
 
@@ -15,35 +16,35 @@ use crate::form::{Figures, Run};
 use crate::paper::Error;
 use crate::sweep::sweep;
 
-/// What happens to exchanges.
+/// Condition of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     Harmed(Harm),
     Crowd { queue: u32, clients: u16 },
 }
 
-/// Those that there are.
+/// Services that are implemented.
 pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::Http, Service::IotHttp, Service::IotSpdy];
 
-/// The paper's hosts, as far as octets tell: no timestamps, no SACK, and a cookie.
+/// Options of the paper's hosts, as its octets imply: no timestamps, no SACK, and a cookie.
 const OPTIONS: TcpOptions = TcpOptions { window_scaling: true, cookie: Some(8), ..TcpOptions::LEAN };
 
-/// Clients of a crowd begin within it.
+/// Time within which the clients of a crowd begin.
 pub(super) const SPREAD: Duration = Duration::from_secs(1);
 
-/// What happens to packets.
+/// Impairment of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Harm {
-    /// Each bit is wrong with this probability, and whoever receives the frame finds out.
+    /// Bit error rate; a check detects all damage.
     Bits(f64),
-    /// This share of the frames is lost, in bursts of three.
+    /// Share of lost frames, in bursts of three.
     Bursts(f64),
 }
 
 const HARMS: [Harm; 5] =
     [Harm::Bits(1e-5), Harm::Bits(1e-4), Harm::Bits(3e-4), Harm::Bursts(0.02), Harm::Bursts(0.1)];
 
-/// Packets that may wait, and clients.
+/// Queue in packets, and number of clients.
 pub(super) const QUEUES: [u32; 3] = [5, 20, 50];
 pub(super) const CROWDS: [u16; 3] = [5, 20, 50];
 
@@ -83,7 +84,7 @@ impl Harm {
             Self::Bits(rate) => {
                 direction.bit_errors =
                     BitErrorModel::Random(Probability::from_f64(rate).unwrap_or(Probability::NEVER));
-                // A width of 64 finds all damage.
+                // A width of 64 detects all damage.
                 direction.integrity = Integrity::Modelled { width: 64 };
             }
             Self::Bursts(share) => {
@@ -102,7 +103,7 @@ impl Harm {
     }
 }
 
-/// Measures all of it. The same seed gives the same figures, on any machine.
+/// Measures everything. Equal seeds give equal figures, on any machine.
 pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     let plan = run.plan;
     for (link, service) in
@@ -117,7 +118,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
                     continue;
                 }
                 let plain = Fetch { stack, thins, ..fetch(service, link, size) };
-                // Without a cookie, so that as much as can be is in the SYN.
+                // Without a cookie, so that the SYN has room for as much as possible.
                 let best = Fetch { options: TcpOptions::LEAN, holds: true, ..plain.clone() };
                 let fetched = if stack == Stack::Best { best } else { plain }.run(plan.seed);
                 let id = |figure| format!("virtual/{}/{}/{size}/{figure}{suffix}", name(service), link.id());
@@ -170,7 +171,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     Ok(())
 }
 
-/// Takes the share of the objects that came, and the median and the mean of the milliseconds that those took.
+/// Puts the share of delivered objects, and the median and the mean of their times in milliseconds.
 pub(super) fn put_times(figures: &mut Figures, id: &str, times: &[f64], asked: usize) {
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     figures.put(format!("{id}/came"), times.len() as f64 / asked.max(1) as f64 * 100.0);

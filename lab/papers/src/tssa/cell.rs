@@ -1,4 +1,4 @@
-//! One scenario of the paper, and what its runs give.
+//! One scenario of the paper, and the figures of its runs.
 
 use core::time::Duration;
 
@@ -17,22 +17,22 @@ use crate::compressed::channel;
 use crate::form::Vars;
 use crate::paper::Error;
 
-/// The MSS that is negotiated.
+/// MSS that is negotiated.
 const MSS: u16 = 1_024;
 
-/// When a transfer is given up.
+/// Time after which a transfer is given up.
 const LIMIT: Duration = Duration::from_secs(6_000);
 
-/// Runs of which sizes are kept.
+/// Number of runs with a trace of sizes.
 const TRACED: u32 = 5;
 
-/// When the stepped rate steps up, and down.
+/// Times at which the stepped rate rises and falls.
 const STEPS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(240)];
 
-/// KiB of a file in a quick run.
+/// Size of a file in a quick run, in KiB.
 const QUICK_KIB: u64 = 32;
 
-/// The chain and the file of a cell.
+/// Chain and file of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) hops: u16,
@@ -40,7 +40,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The setting of figures 5 to 7, if the cell has no other one: selected, see “Why different”.
+    /// Setting of figures 5 to 7, unless the cell has another one: selected, see "Why different".
     pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
         Ok(Self { hops: number(cell, "setting.hops", 5)?, kib: number(cell, "setting.kib", 512)? })
     }
@@ -50,7 +50,7 @@ fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result
     if cell.has(name) { cell.parse(name) } else { Ok(otherwise) }
 }
 
-/// Frames of numbers as table I has them, or of octets as all others.
+/// Framing with the numbers of table I, or with our octets.
 fn framing(headers: Option<&str>) -> Result<Framing, Error> {
     Ok(match headers {
         None => Framing::PAPER,
@@ -65,7 +65,7 @@ fn framing(headers: Option<&str>) -> Result<Framing, Error> {
     })
 }
 
-/// A control of sizes, and the MSS that it is negotiated with.
+/// Control of sizes, and the MSS that is negotiated with it.
 fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
     if let Ok(size) = name.parse() {
         return Ok((Fixed::new(size).into(), size));
@@ -86,7 +86,7 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "dmss-told" => dmss(Measure::Told, 0),
         "dmss-segments" => dmss(Measure::Segments, 50),
         "tssa" => tssa(base),
-        // Parameters of TSSA that the paper leaves open, each turned once.
+        // Parameters of TSSA that the paper does not define, varied one by one.
         "s-max-3" => tssa(TssaConfig { s_max: 3, ..base }),
         "s-max-5" => tssa(TssaConfig { s_max: 5, ..base }),
         "s-max-20" => tssa(TssaConfig { s_max: 20, ..base }),
@@ -105,14 +105,14 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
     Ok((sizer, MSS))
 }
 
-/// A run of a cell.
+/// Runs a cell.
 pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sample, Error> {
     let Setting { hops, kib } = Setting::read(cell)?;
     let rate = cell.parse("rate")?;
     let (mut sizer, mss) = control(cell.text("control")?, rate)?;
     let kib = if is_quick && !cell.has("whole") { QUICK_KIB } else { kib };
     let mut errors = BitErrorRate::constant(rate);
-    // As long as it takes to see what comes after.
+    // Two files, so that the time after the steps is covered.
     let files = if cell.has("steps") { 2 } else { 1 };
     if cell.has("steps") {
         let [up, down] = STEPS.map(|time| Instant::ZERO + time);
@@ -142,28 +142,28 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
         trace: true,
     };
     let mut sample = Sample::of(transfer.run(&mut sizer, Streams::new(seed), run));
-    // Sizes are looked at in a few runs only.
+    // Only a few runs keep their trace of sizes.
     if run >= TRACED {
         sample.sizes = Vec::new();
     }
     Ok(sample)
 }
 
-/// A run in figures.
+/// Figures of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) is_complete: bool,
-    /// Joules: of the airtime, with overhearing, with waiting.
+    /// Joules: airtime, with overhearing, with waiting.
     pub(super) energy: f64,
     pub(super) overhearing: f64,
     pub(super) idle: f64,
-    /// Seconds.
+    /// Duration in seconds.
     pub(super) duration: f64,
     pub(super) mean_size: f64,
     /// Frames with their acknowledgments, and bits, of all nodes.
     pub(super) frames: f64,
     pub(super) bits: f64,
-    /// By node.
+    /// Collisions by node.
     pub(super) collisions: Vec<f64>,
     pub(super) sizes: Vec<Point>,
 }

@@ -1,4 +1,4 @@
-//! Figures that need no run: the paper's equations, exact packing, padding.
+//! Figures without runs: the paper's equations, exact packing, padding.
 
 use thinair_simulation::Stack;
 use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
@@ -6,10 +6,10 @@ use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 /// Bit/s of whole TS packets: the link from USM to SFC.
 pub(super) const BITRATE: u64 = 3_507_000;
 
-/// Octets of payload that the paper has measured, in section 4.4.
+/// Payloads that the paper measured in section 4.4, in octets.
 pub(super) const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
-/// Plain or compressed.
+/// Plain or compressed headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Unc,
@@ -19,7 +19,7 @@ pub(super) enum Way {
 impl Way {
     pub(super) const BOTH: [Self; 2] = [Self::Unc, Self::Cmp];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Unc => "unc",
@@ -28,7 +28,7 @@ impl Way {
     }
 }
 
-/// Headers of a stack, plain and as our compressor makes them.
+/// Sizes of a stack's headers, plain and compressed by our compressor.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderSizes {
     unc: [Headers; 1],
@@ -47,12 +47,12 @@ impl HeaderSizes {
         }
     }
 
-    /// kbit/s of payload.
+    /// Throughput of payload, in kbit/s.
     pub(super) fn kbps(&self, encapsulation: Encapsulation, filling: Filling, payload: u32, way: Way) -> f64 {
         kbps(encapsulation, filling, payload, self.of(way))
     }
 
-    /// The same with ULE, without PDU-Concat.
+    /// Throughput with ULE, without PDU-Concat.
     pub(super) fn ule(&self, filling: Filling, payload: u32, way: Way) -> f64 {
         self.kbps(Encapsulation::ULE, filling, payload, way)
     }
@@ -62,17 +62,17 @@ pub(super) fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32,
     cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
 }
 
-/// Percent by which the second is more than the first.
+/// Percent by which the second exceeds the first.
 pub(super) fn gain(unc: f64, cmp: f64) -> f64 {
     (cmp / unc - 1.0) * 100.0
 }
 
-/// TS packets a second: equation 1.
+/// TS packets per second: equation 1.
 pub(super) fn ts_per_second() -> f64 {
     BITRATE as f64 / 1_504.0
 }
 
-/// SNDUs of a TS packet at a throughput in kbit/s.
+/// SNDUs per TS packet at a throughput in kbit/s.
 pub(super) fn sndus_per_ts(kbps: f64, payload: u32) -> f64 {
     kbps * 1e3 / f64::from(payload * 8) / ts_per_second()
 }

@@ -1,4 +1,4 @@
-//! The figures one by one, with their bars.
+//! Figures of the paper, with their bars.
 
 use thinair_simulation::Stack;
 use thinair_simulation::broadcast::mesh::Topology;
@@ -14,20 +14,20 @@ use crate::form::{Figures, Published};
 use crate::row::Bar;
 
 const PAPER: Scheme = Scheme::Threshold(PAPER_THRESHOLD);
-/// Plain, compressed, and what compression gains: as in ids.
+/// Plain, compressed, and gain, as in ids.
 const PARTS: [&str; 3] = ["unc", "cmp", "gain"];
-/// Payloads of the curves that are computed.
+/// Payloads of the computed curves.
 const DENSE: std::ops::RangeInclusive<u32> = 20..=1_100;
 const EVERY: usize = 4;
 
-/// Results, and the figures that they are put into.
+/// Results, and the figures that are put from them.
 pub(super) struct Put<'p> {
     pub(super) results: &'p Results,
     pub(super) published: &'p Published,
     pub(super) figures: &'p mut Figures,
 }
 
-/// From so many percent below to as many above.
+/// Range around a figure, `percent` percent on either side.
 fn around(figure: f64, percent: f64) -> Bar {
     let part = figure * percent / 100.0;
     plus_minus(figure, part)
@@ -53,7 +53,7 @@ impl Put<'_> {
         self.figures.put("wrong", wrong);
     }
 
-    /// What the model takes for given, found by compressing.
+    /// Puts the header sizes that the model assumes, measured by compression.
     fn headers(&mut self) {
         let cycle = self.results.headers.of(Way::Cmp);
         let run = |at: usize| cycle.get(at).copied().unwrap_or(Headers { packets: 0, octets: 0 });
@@ -75,7 +75,7 @@ impl Put<'_> {
         (average.theirs, average.bar) = (Some(of_theirs), Some(plus_minus(of_theirs, 0.001)));
     }
 
-    /// Takes two throughputs and the gain, held to what `held` says of each: to so many percent, the gain to points.
+    /// Puts two throughputs and the gain, with bars around `held`: throughputs in percent, the gain in points.
     fn three(&mut self, id: &str, [unc, cmp]: [f64; 2], held: [Option<f64>; 3], percent: f64, points: f64) {
         let figures = PARTS.into_iter().zip([unc, cmp, gain(unc, cmp)]).zip(held);
         for (((name, ours), held), at) in figures.zip(0..) {
@@ -84,12 +84,12 @@ impl Put<'_> {
         }
     }
 
-    /// Figures of others for a payload.
+    /// Published figures for a payload.
     fn known(&self, whose: &str, payload: u32) -> [Option<f64>; 3] {
         PARTS.map(|name| self.published.theirs(&format!("{whose}/{payload}/{name}")))
     }
 
-    /// The paper's measurement of a payload, and its gain.
+    /// Measurement of the paper for a payload, and its gain.
     fn measured(&self, payload: u32) -> [Option<f64>; 3] {
         let [unc, cmp, _] = self.known("measured", payload);
         [unc, cmp, unc.zip(cmp).map(|(unc, cmp)| gain(unc, cmp))]
@@ -122,7 +122,7 @@ impl Put<'_> {
         let unc = of(Filling::Ideal)[0];
         self.figures.put(format!("model/{payload}/unc"), unc).peer("mpe", mpe);
         self.three(&id("packing"), of(Filling::Packing), filled, 0.1, 0.02);
-        // The table has one digit behind the point.
+        // The table has one decimal.
         self.three(&id("padding"), of(Filling::Padding), padded, 0.01, 0.05);
         self.one_sndu(payload);
         let simulated = [
@@ -149,14 +149,14 @@ impl Put<'_> {
         }
     }
 
-    /// One SNDU a TS packet, which is what was measured.
+    /// Puts figures for one SNDU per TS packet, which the paper's measurements match.
     fn one_sndu(&mut self, payload: u32) {
         for (way, theirs) in Way::BOTH.into_iter().zip(self.measured(payload)) {
             let Some(theirs) = theirs else { continue };
             let ours = ts_per_second() * f64::from(payload * 8) / 1e3;
             let figure = self.figures.put(format!("one-sndu/{payload}/{}", way.name()), ours);
             figure.theirs = Some(theirs);
-            // Where they are the same, that is the explanation.
+            // Equal figures confirm the explanation.
             figure.bar = (way == Way::Unc && payload != 80).then(|| around(theirs, 0.1));
             let job = Job::Saturated { stack: Stack::IPV6_UDP, payload, way, scheme: PAPER };
             let ours = self.results.of(job).and_then(|found| found.ts_packets).map(|each| 1.0 / each);
@@ -165,7 +165,7 @@ impl Put<'_> {
         }
     }
 
-    /// O-mode and PDU-Concat.
+    /// Puts figures of O-mode and PDU-Concat.
     fn further(&mut self, payload: u32) {
         let (results, concat) = (self.results, Encapsulation::ULE.concat(CONCAT));
         for (name, scheme, sizes, encapsulation) in [
@@ -203,7 +203,7 @@ impl Put<'_> {
         }
     }
 
-    /// The same with the IR headers of rohc-lib.
+    /// Throughput with the IR headers of rohc-lib.
     fn rohc_lib(&self, stack: Stack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
         let ir = *self.published.get(&format!("ir/{}", stack.name()))?.peers.get("rohc-lib")?;
         let [first, rest @ ..] = sizes.of(Way::Cmp) else { return None };
@@ -213,20 +213,20 @@ impl Put<'_> {
 
     fn thresholds(&mut self) {
         let ts_ms = 1e3 / ts_per_second();
-        // Milliseconds that the sender adds.
+        // Delay of the sender, in milliseconds.
         let added = |delay: Option<f64>| delay.map(|delay| delay - DELAY.as_secs_f64() * 1e3);
         for scheme in paced() {
             let id = match scheme {
                 Scheme::Threshold(threshold) => format!("threshold/{threshold}"),
                 Scheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
                 Scheme::Pull => "threshold/pull".to_owned(),
-                // A threshold of nothing.
+                // Threshold of zero.
                 _ => "threshold/0".to_owned(),
             };
             for packets in PACES {
                 let Some(found) = self.results.of(Job::Pace { scheme, packets }) else { continue };
-                // A packet waits for the slot to begin, and then for its end. Before that for the threshold, and before that for
-                // the slot of a TS packet that is full.
+                // A packet waits for the slot to begin, and then for its end. Before that it waits for the threshold,
+                // and before that for the slot of a full TS packet.
                 let most = match scheme {
                     Scheme::Pull | Scheme::Padding => Some(2.0 * ts_ms),
                     Scheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
@@ -268,7 +268,7 @@ impl Put<'_> {
             let capacity = results.headers.ule(Filling::Packing, payload, way);
             let bar = first_loss(capacity, payload, results.scale.sweep.as_secs_f64());
             let first = runs.iter().find(|(_, found)| found.loss > 0.0).map(|(kbps, _)| *kbps as f64);
-            // If it lies beyond what was offered, nothing is lost.
+            // Beyond the offered load, nothing is lost.
             let reached = bar.max.is_some_and(|max| max <= MOST as f64);
             let figure = self.figures.put(format!("{id}/first-loss"), first);
             figure.bar = (reached || first.is_some()).then_some(bar);
@@ -301,7 +301,7 @@ impl Put<'_> {
         }
     }
 
-    /// Curves that are computed.
+    /// Puts computed curves.
     fn dense(&mut self) {
         let ule = |filling, payload, way| self.results.headers.ule(filling, payload, way);
         for payload in DENSE.step_by(EVERY) {
@@ -320,8 +320,8 @@ impl Put<'_> {
     }
 }
 
-/// The loads at which packets may begin to be lost, in kbit/s: at the lowest the link is full, and from the highest on a queue
-/// overflows in the time of a run.
+/// Range of loads at which packets may begin to be lost, in kbit/s: from the load that fills the link, to the load at
+/// which a queue overflows within a run.
 fn first_loss(capacity: f64, payload: u32, seconds: f64) -> Bar {
     let step = STEP as f64;
     let overflow = 2.5 * SHORT_QUEUE as f64 * f64::from(payload * 8) / 1e3 / seconds;

@@ -1,5 +1,5 @@
-//! What was measured in real time, between network namespaces: TS packets by the clock over UDP, and the payload that iperf3
-//! counts behind the decompressor. Nothing else depends on it.
+//! Measurements in real time, between network namespaces: TS packets by the clock over UDP, and the payload that iperf3
+//! counts after the decompressor. Nothing else depends on it.
 
 use super::model::Way;
 use crate::paper::Plan;
@@ -9,15 +9,15 @@ use crate::paper::Plan;
 pub(super) struct Measured {
     pub(super) payload: u32,
     pub(super) way: Way,
-    /// kbit/s of payload.
+    /// Throughput of payload, in kbit/s.
     pub(super) kbps: f64,
 }
 
-/// How often a row is measured, if the machine was late to send. The highest figure is taken.
+/// Maximum number of measurements of a row if the machine was late to send. The highest figure counts.
 #[cfg(target_os = "linux")]
 const TRIALS: usize = 3;
 
-/// All measurements; or why there are none.
+/// Performs all measurements; the error is the reason that there are none.
 pub(super) fn measure(plan: &Plan) -> Result<Vec<Measured>, String> {
     if !plan.real_time {
         return Err("a run in real time was not asked for".to_owned());
@@ -40,7 +40,7 @@ fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
                 Way::Cmp => Some(SCHEDULE),
             };
             let octets = u16::try_from(payload).map_err(|error| error.to_string())?;
-            // More than fits: as many bits of payload as the stream has bits.
+            // More than fits: the payload has as many bits as the stream.
             let plan =
                 real_time::Plan { bitrate: BITRATE, refresh, payload: octets, offered: BITRATE, seconds };
             let mut kbps: f64 = 0.0;
@@ -57,7 +57,7 @@ fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
     Ok(measured)
 }
 
-/// An error with its reasons.
+/// Text of an error with its causes.
 #[cfg(target_os = "linux")]
 fn said(error: &dyn std::error::Error) -> String {
     let reasons = std::iter::successors(error.source(), |error| error.source());

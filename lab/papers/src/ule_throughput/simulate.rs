@@ -1,4 +1,4 @@
-//! What is run in virtual time: each job is a link of its own.
+//! Runs in virtual time: each job has its own link.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use thinair_ule::Since;
 use super::model::{BITRATE, PAYLOADS, Way};
 use crate::paper::Error;
 
-/// The paper's: 3 IR packets, then 50 in SO state, without any in FO state.
+/// Schedule of the paper: 3 IR packets, then 50 in SO state, without any in FO state.
 pub(super) const SCHEDULE: Refresh = Refresh::Cycle { ir: 3, so: 50, direct: true };
 
-/// Way up to a geostationary satellite and down again.
+/// Delay to a geostationary satellite and back.
 pub(super) const DELAY: Duration = Duration::from_millis(250);
 
-/// Thresholds in milliseconds. 3 ms is the paper's.
+/// Thresholds in milliseconds. The paper uses 3 ms.
 pub(super) const THRESHOLDS: [u64; 6] = [1, 2, 3, 5, 10, 20];
 pub(super) const PAPER_THRESHOLD: u64 = 3;
 
-/// Packets a second at which thresholds are compared, and their payload.
+/// Rates at which thresholds are compared, in packets per second, and their payload.
 pub(super) const PACES: [u64; 5] = [100, 200, 400, 800, 1_600];
 pub(super) const PACED_PAYLOAD: u32 = 40;
 
-/// Offered load in kbit/s: up to the paper's most.
+/// Step of the offered load in kbit/s, up to the paper's maximum.
 pub(super) const STEP: u64 = 100;
 pub(super) const MOST: u64 = 3_500;
 
-/// PDUs of an SNDU, where there is PDU-Concat.
+/// PDUs per SNDU, with PDU-Concat.
 pub(super) const CONCAT: u32 = 8;
 
-/// Sites of a mesh.
+/// Numbers of sites in a mesh.
 pub(super) const SITES: [u8; 3] = [4, 8, 16];
-/// What each of them sends.
+/// Packets per second that each site sends.
 pub(super) const SITE_PACE: u32 = 400;
 
 /// Stacks besides the paper's.
@@ -42,30 +42,30 @@ pub(super) fn other_stacks() -> impl Iterator<Item = Stack> {
     Stack::ALL.into_iter().map(|(_, stack)| stack).filter(|stack| *stack != Stack::IPV6_UDP)
 }
 
-/// Payloads at which they are compared.
+/// Payloads at which stacks are compared.
 pub(super) const STACK_PAYLOADS: [u32; 6] = [40, 80, 160, 300, 512, 1_024];
 
-/// Packets that wait in front of the compressor, at most, where packets are lost.
+/// Queue before the compressor in packets, where packets are lost.
 pub(super) const SHORT_QUEUE: usize = 10;
-/// Where none is to be lost.
+/// Queue before the compressor in packets, where none may be lost.
 const LONG_QUEUE: usize = 1_000;
 
-/// How PDUs get into TS packets, and how headers are compressed.
+/// Packing of PDUs into TS packets, and mode of header compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// The paper's: threshold of so many milliseconds from the last packet, U-mode.
+    /// The paper's: threshold of this many milliseconds since the last packet, U-mode.
     Threshold(u64),
-    /// The same from the first packet.
+    /// Threshold since the first packet, U-mode.
     Bounded(u64),
-    /// The same without any threshold: padding mode.
+    /// No threshold: padding mode, U-mode.
     Padding,
-    /// The TS clock pulls.
+    /// The TS clock pulls packets.
     Pull,
-    /// O-mode, threshold of the paper.
+    /// O-mode, with the paper's threshold.
     Optimistic,
-    /// PDU-Concat, threshold of the paper, U-mode.
+    /// PDU-Concat, with the paper's threshold, U-mode.
     Concat,
-    /// Both.
+    /// O-mode and PDU-Concat.
     OptimisticConcat,
 }
 
@@ -74,35 +74,35 @@ pub(super) enum Scheme {
 pub(super) enum Job {
     /// There is always another packet.
     Saturated { stack: Stack, payload: u32, way: Way, scheme: Scheme },
-    /// So many kbit/s of payload are offered.
+    /// Offered payload of this many kbit/s.
     Sweep { payload: u32, way: Way, kbps: u64 },
-    /// So many compressed packets a second.
+    /// This many compressed packets per second.
     Pace { scheme: Scheme, packets: u64 },
     /// Sites that send to each other.
     Mesh { sites: u8, topology: mesh::Topology, fails: bool },
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// kbit/s of payload.
+    /// Throughput of payload, in kbit/s.
     pub(super) kbps: f64,
-    /// Part of the packets offered.
+    /// Lost share of the offered packets.
     pub(super) loss: f64,
-    /// TS packets a packet; of a mesh, TS packets a second.
+    /// TS packets per packet; of a mesh, TS packets per second.
     pub(super) ts_packets: Option<f64>,
-    /// Milliseconds, the way to the satellite and back included.
+    /// Delay in milliseconds, including the delay of the satellite.
     pub(super) mean_delay: Option<f64>,
     pub(super) p99_delay: Option<f64>,
-    /// Packets delivered, in the window.
+    /// Packets delivered in the window.
     pub(super) delivered: u64,
-    /// Packets that did not come as they were sent.
+    /// Packets that were not restored exactly.
     pub(super) wrong: u64,
-    /// Part of what was to be expected after a failure.
+    /// Delivered share of the packets expected after a failure.
     pub(super) after_failure: Option<f64>,
 }
 
-/// How long runs are.
+/// Duration of runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) saturated: Duration,
@@ -167,7 +167,7 @@ pub(super) fn jobs() -> Vec<Job> {
     jobs
 }
 
-/// What is compared at every pace.
+/// Schemes that are compared at every rate.
 pub(super) fn paced() -> impl Iterator<Item = Scheme> {
     let thresholds = THRESHOLDS.into_iter().map(Scheme::Threshold);
     let bounded = THRESHOLDS.into_iter().map(Scheme::Bounded);
@@ -213,7 +213,7 @@ impl Scheme {
 }
 
 impl Job {
-    /// Weighs it for the progress: about the packets of it.
+    /// Weight for the progress: approximate number of packets.
     pub(super) fn cost(&self, scale: &Scale) -> u64 {
         let packets = |kbps: u64, payload: u32| kbps * 125 / u64::from(payload);
         match *self {
@@ -229,7 +229,7 @@ impl Job {
         }
     }
 
-    /// Runs it.
+    /// Performs the run.
     pub(super) fn run(&self, scale: &Scale, seed: u64) -> Result<Found, Error> {
         let one_way = |stack, payload: u32, compression, scheme: Scheme| one_way::Plan {
             carrier: scheme.carrier(),
@@ -248,7 +248,7 @@ impl Job {
             Self::Saturated { stack, payload, way, scheme } => {
                 let mut plan = one_way(stack, payload, compression(way, scheme), scheme);
                 if scheme.is_optimistic() {
-                    // Feedback takes half a second, and changes of mode more than one way.
+                    // Feedback takes half a second, and mode transitions take several one-way delays.
                     plan.warm_up = Duration::from_secs(3);
                 }
                 of_one_way(&plan)

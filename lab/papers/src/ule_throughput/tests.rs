@@ -7,7 +7,7 @@ use super::*;
 use crate::paper::{Findings, Plan};
 use crate::row::Row;
 
-/// Short enough for a test, long enough for the bars of what is saturated.
+/// Short enough for a test, long enough for the bars of saturated runs.
 const TINY: Scale = Scale {
     saturated: Duration::from_secs(2),
     sweep: Duration::from_millis(200),
@@ -15,7 +15,7 @@ const TINY: Scale = Scale {
     mesh: Duration::from_millis(800),
 };
 
-/// Of every job that `chosen` takes.
+/// Results of every job that `chosen` selects.
 fn found(plan: &Plan, chosen: impl Fn(&Job) -> bool) -> Findings {
     let (form, published) = PAPER.read().unwrap();
     let mut figures = Figures::default();

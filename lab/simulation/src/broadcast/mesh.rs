@@ -1,8 +1,8 @@
-//! Sites that send to each other over a satellite: each is heard by all others (a mesh of unidirectional links), or by a
-//! hub that sends on what it hears (a star).
+//! Sites that send to each other over a satellite: each is heard by all others (a mesh of unidirectional links), or by
+//! a hub that forwards (a star).
 //!
-//! In the mesh every site has a channel to all others, by a PID of its own; in U-mode one compressor serves any number of
-//! decompressors. In the star the hub decompresses and compresses again, all flows by one channel.
+//! In the mesh every site has a channel to all others, on its own PID; in U-mode one compressor serves any number of
+//! decompressors. In the star the hub decompresses and compresses again, with all flows on one channel.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,61 +18,61 @@ use crate::queue::EventQueue;
 use crate::streams::{Purpose, Streams};
 use thinair_emulator::{Flow, Stack};
 
-/// The PID of the first site; the hub has the one before.
+/// PID of the first site; the hub has the one before.
 const FIRST_PID: u16 = 0x40;
 
-/// Sites at most: as many flows have small CIDs.
+/// Maximum number of sites: each has a flow with a small CID.
 pub const MOST_SITES: u8 = 16;
 
-/// Room for an SNDU: flows of larger packets than this are refused.
+/// Room for an SNDU: plans with larger packets are rejected.
 const MOST_PACKET: usize = 2_000;
 
-/// Who hears whom.
+/// Connections between stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// Everybody hears everybody.
+    /// Every site receives every other site.
     Mesh,
-    /// Everybody hears the hub, and the hub everybody.
+    /// Every site receives the hub, and the hub every site.
     Star,
 }
 
-/// What a run is.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Who hears whom.
+    /// Connections between stations.
     pub topology: Topology,
-    /// Sites besides the hub: 2 to [`MOST_SITES`].
+    /// Number of sites besides the hub: 2 to [`MOST_SITES`].
     pub sites: u8,
-    /// The carrier that each site has, and the hub.
+    /// Carrier of each site, and of the hub.
     pub carrier: Carrier,
     /// Headers of the packets.
     pub stack: Stack,
-    /// Octets of payload of a packet.
+    /// Payload of a packet, in octets.
     pub payload: usize,
-    /// Packets a second of each site, to all others; at least 1.
+    /// Packets per second of each site, to all others; at least 1.
     pub packets_per_second: u32,
-    /// Refreshes of contexts; no packet is compressed if there are none.
+    /// Refreshes of contexts; `None`: packets are not compressed.
     pub refresh: Option<Refresh>,
-    /// Time before anything is counted.
+    /// Time before the window.
     pub warm_up: Duration,
-    /// Time in which it is.
+    /// Time in which events are counted.
     pub window: Duration,
-    /// When one station fails for good: the hub, or in a mesh the first site.
+    /// Time at which one station fails permanently: the hub, or in a mesh the first site. `None`: never.
     pub failure: Option<Duration>,
-    /// Flows, and when their packets come, follow from it.
+    /// Seed of flows and packet times.
     pub seed: u64,
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// From the packet at its site to another site, in the window.
+    /// Delays from a packet's site to another site, in the window.
     pub delays: Delays,
     /// TS packets of all stations that were not null, in the window.
     pub ts_packets: u64,
-    /// Packets that were not delivered as they were sent, in the whole run.
+    /// Packets that were not restored exactly, in the whole run.
     pub wrong: u64,
-    /// Deliveries that were to be expected after the failure, between sites that have not failed.
+    /// Deliveries expected after the failure, between sites that have not failed.
     pub expected_after: u64,
     /// Deliveries among these.
     pub delivered_after: u64,
@@ -80,13 +80,13 @@ pub struct Outcome {
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// The next packet of a site.
+    /// Next packet of a site.
     Arrival(usize),
-    /// The next TS packet of every station begins.
+    /// Next TS packet of every station.
     Slot,
-    /// A Packing Threshold of a station may be over.
+    /// Possible end of a station's Packing Threshold.
     Poll(usize),
-    /// A packet is at the hub.
+    /// Arrival of a packet at the hub.
     AtHub(Vec<u8>),
 }
 
@@ -94,7 +94,7 @@ enum Event {
 ///
 /// # Errors
 ///
-/// There are too few or too many sites, the payload does not fit, or a packet is refused.
+/// There are too few or too many sites, the payload does not fit, or a packet is rejected.
 pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     if !(2..=MOST_SITES).contains(&plan.sites) {
         return Err(Error::Unfit("a mesh has 2 to 16 sites"));
@@ -149,11 +149,11 @@ struct Station {
     polled_at: Option<Instant>,
 }
 
-/// One that listens to one station.
+/// Receiver of one station's stream.
 struct Ear<'m> {
-    /// The station that is heard.
+    /// Index of the sending station.
     from: usize,
-    /// Where packets go.
+    /// Index of the receiving station.
     to: usize,
     listener: Listener<'m>,
     /// Number of the next packet of each site.
@@ -163,10 +163,10 @@ struct Ear<'m> {
 struct Run<'p, 'm> {
     plan: &'p Plan,
     flows: Vec<Flow>,
-    /// When the first packet of each site comes, in nanoseconds.
+    /// Time of each site's first packet, in nanoseconds.
     phases: Vec<u64>,
     next: Vec<u32>,
-    /// The sites, then the hub if there is one.
+    /// Stations: the sites, then the hub if there is one.
     stations: Vec<Station>,
     ears: Vec<Ear<'m>>,
     slot: u64,
@@ -229,19 +229,19 @@ impl<'p, 'm> Run<'p, 'm> {
         })
     }
 
-    /// The number of the hub among the stations.
+    /// Index of the hub among the stations.
     fn hub(&self) -> usize {
         self.flows.len()
     }
 
-    /// When packet `number` of a site comes.
+    /// Arrival time of packet `number` of a site.
     fn arrival(&self, site: usize, number: u32) -> Instant {
         let rate = u128::from(self.plan.packets_per_second.max(1));
         let nanos = u128::from(self.phases[site]) + u128::from(number) * SECOND / rate;
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The station that fails.
+    /// Index of the station that fails.
     fn failing(&self) -> usize {
         match self.plan.topology {
             Topology::Mesh => 0,
@@ -253,8 +253,8 @@ impl<'p, 'm> Run<'p, 'm> {
         station == self.failing() && self.failure.is_some_and(|failure| failure <= now)
     }
 
-    /// Whether a packet that came then counts for what is delivered after the failure: all of its way lies behind it, and in
-    /// the run.
+    /// True if a packet that arrives at `came` counts as expected after the failure: its whole transit is after the
+    /// failure, and within the run.
     fn is_after(&self, came: Instant) -> bool {
         let way = self.plan.carrier.delay * 2 + Duration::from_millis(100);
         self.failure.is_some_and(|failure| failure <= came) && came + way < self.end
@@ -267,7 +267,7 @@ impl<'p, 'm> Run<'p, 'm> {
         }
     }
 
-    /// A station has a packet to send.
+    /// Passes a packet to a station for sending.
     fn give(
         &mut self,
         now: Instant,
@@ -304,7 +304,7 @@ impl<'p, 'm> Run<'p, 'm> {
         station.polled_at = poll_at;
     }
 
-    /// A TS packet of every station.
+    /// Sends a TS packet of every station.
     fn slot(&mut self, now: Instant, queue: &mut EventQueue<Event>) -> Result<(), Error> {
         let there = self.plan.carrier.arrival(self.slot);
         for station in 0..self.stations.len() {
@@ -339,7 +339,7 @@ impl<'p, 'm> Run<'p, 'm> {
         self.ears = ears;
     }
 
-    /// A packet is at another site, which may be its own: the hub sends to all.
+    /// Delivers a packet at a site, which may be its own: the hub sends to all.
     fn deliver(&mut self, there: Instant, to: usize, packet: &[u8], expected: &mut [u32]) {
         let site = self.plan.stack.host(packet).map(usize::from).filter(|site| *site < self.flows.len());
         let Some(site) = site else {
@@ -397,11 +397,11 @@ mod tests {
         let mesh = run(&PLAN).unwrap();
         let star = run(&Plan { topology: Topology::Star, ..PLAN }).unwrap();
         assert_eq!((mesh.wrong, star.wrong), (0, 0));
-        // 3 sites, each heard by 2 others; packets come several at a time.
+        // 3 sites, each received by 2 others; several packets may arrive at once.
         assert!((3_330..=3_390).contains(&mesh.delays.len()), "{}", mesh.delays.len());
         let [near, far] = [&mesh, &star].map(|outcome| outcome.delays.mean_ms().unwrap());
         assert!((250.0..265.0).contains(&near) && (500.0..525.0).contains(&far), "{near} {far}");
-        // The hub hears packets by the TS packet, so that there are gaps that end its waiting for another one.
+        // The hub receives packets once per TS packet, so that gaps end its wait for another packet.
         let ratio = star.ts_packets as f64 / mesh.ts_packets as f64;
         assert!((1.9..2.3).contains(&ratio), "{ratio}");
     }

@@ -1,4 +1,4 @@
-//! One site sends a flow of packets to another one. Every packet that arrives is held against what was sent.
+//! One site sends a flow of packets to another one. Every packet that arrives is compared with the sent one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,88 +13,88 @@ use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
 use thinair_emulator::{Flow, Stack};
 
-/// The PID of the stream.
+/// PID of the stream.
 const PID: u16 = 0x35;
 
-/// What a run is.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The carrier.
     pub carrier: Carrier,
     /// Headers of the packets.
     pub stack: Stack,
-    /// Octets of payload of a packet.
+    /// Payload of a packet, in octets.
     pub payload: usize,
-    /// How headers are compressed; if they are.
+    /// Compression of headers; `None`: not compressed.
     pub compression: Option<Compression>,
-    /// Packets that come to be sent.
+    /// Offered load.
     pub offered: Offered,
-    /// Packets that wait in front of the compressor, at most. One that finds no place is lost.
+    /// Queue before the compressor in packets. It drops packets that exceed it.
     pub queue: usize,
-    /// Time before anything is counted.
+    /// Time before the window.
     pub warm_up: Duration,
-    /// Time in which it is.
+    /// Time in which events are counted.
     pub window: Duration,
-    /// The flow follows from it.
+    /// Seed of the flow.
     pub seed: u64,
 }
 
-/// How headers are compressed.
+/// Compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression {
     /// Refreshes in U-mode.
     pub refresh: Refresh,
-    /// What the decompressor asks for. Feedback goes back by a path of its own, with the delay of the carrier.
+    /// Mode of the decompressor. Feedback returns on a separate path, with the delay of the carrier.
     pub mode: Mode,
 }
 
-/// When packets come.
+/// Times of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// There is always another one.
+    /// There is always another packet.
     Saturating,
-    /// So many bits of payload a second, evenly spaced.
+    /// This many bits of payload per second, evenly spaced.
     Rate(u64),
 }
 
-/// What a run has found, of its window.
+/// Results of a run, in its window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The window, in nanoseconds.
+    /// Length of the window, in nanoseconds.
     window: u64,
-    /// Bits of payload of a packet.
+    /// Payload of a packet, in bits.
     bits: u64,
-    /// Packets that came to be sent.
+    /// Packets offered.
     pub offered: u64,
-    /// Those of them that found no place in the queue.
+    /// Packets dropped by the queue, which `offered` includes.
     pub dropped: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets that were not delivered as they were sent, or not at all although their TS packets arrived. From the
-    /// start of the run, not only in the window.
+    /// Packets that were not restored exactly, or not delivered although their TS packets arrived. Counted from the
+    /// start of the run.
     pub wrong: u64,
-    /// Delays of the packets that were delivered.
+    /// Delays of the delivered packets.
     pub delays: Delays,
     /// TS packets that were not null.
     pub ts_packets: u64,
     /// All TS packets.
     pub slots: u64,
-    /// ROHC packets of the whole run, by whether they were IR and the octets of their headers.
+    /// Number of ROHC packets of the whole run, by whether they were IR and the octets of their headers.
     pub headers: BTreeMap<(bool, usize), u64>,
 }
 
 impl Outcome {
-    /// Bits of payload delivered a second.
+    /// Delivered payload, in bit/s.
     pub fn throughput(&self) -> f64 {
         (self.delivered * self.bits) as f64 * SECOND as f64 / self.window as f64
     }
 
-    /// Part of the packets offered that found no place in the queue; 0 if none was offered.
+    /// Share of the offered packets that the queue dropped; 0 if none was offered.
     pub fn loss(&self) -> f64 {
         if self.offered == 0 { 0.0 } else { self.dropped as f64 / self.offered as f64 }
     }
 
-    /// TS packets of a packet; none if none was delivered.
+    /// TS packets per packet; `None` if none was delivered.
     pub fn ts_packets_each(&self) -> Option<f64> {
         (self.delivered > 0).then(|| self.ts_packets as f64 / self.delivered as f64)
     }
@@ -102,11 +102,11 @@ impl Outcome {
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// The next packet comes to be sent.
+    /// Arrival of the next packet.
     Arrival,
-    /// The next TS packet begins.
+    /// Begin of the next TS packet.
     Slot,
-    /// A Packing Threshold may be over.
+    /// Possible end of the Packing Threshold.
     Poll,
     Feedback(Vec<u8>),
 }
@@ -115,7 +115,7 @@ enum Event {
 ///
 /// # Errors
 ///
-/// The payload does not fit into a packet, or a packet is refused.
+/// The payload does not fit into a packet, or a packet is rejected.
 pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     let flow = Flow::new(plan.stack, plan.payload, 1, plan.seed)
         .ok_or(Error::Unfit("the payload does not fit into a packet"))?;
@@ -163,7 +163,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
                 run.feed(now)?;
                 run.slot(now, slot, &mut listener);
                 while let Some(feedback) = listener.poll_feedback() {
-                    // It leaves when the TS packet is there, and takes as long.
+                    // Feedback leaves when the TS packet arrives, and takes as long.
                     let back = plan.carrier.arrival(slot) + plan.carrier.delay;
                     queue.schedule(back, Event::Feedback(feedback));
                 }
@@ -186,13 +186,13 @@ struct Run<'p> {
     plan: &'p Plan,
     flow: Flow,
     sender: Sender,
-    /// Numbers of packets in front of the compressor, and when they came.
+    /// Numbers and arrival times of packets before the compressor.
     waiting: VecDeque<(u32, Instant)>,
     /// Number of the next packet.
     next: u32,
     /// Packets that were compressed and not delivered.
     under_way: VecDeque<(u32, Instant)>,
-    /// The last time for which a poll was scheduled.
+    /// Latest time for which a poll was scheduled.
     polled_at: Option<Instant>,
     begin: Instant,
     outcome: Outcome,
@@ -200,7 +200,7 @@ struct Run<'p> {
 }
 
 impl Run<'_> {
-    /// When packet `number` comes; none if there is always one.
+    /// Arrival time of packet `number`; `None` if there is always one.
     fn arrival(&self, number: u32) -> Option<Instant> {
         let Offered::Rate(rate) = self.plan.offered else { return None };
         let nanos = u128::from(number) * u128::from(self.outcome.bits) * SECOND / u128::from(rate.max(1));
@@ -219,7 +219,7 @@ impl Run<'_> {
         }
     }
 
-    /// Gives the sender as many packets as it sends on at once.
+    /// Passes packets to the sender as long as it sends them at once.
     fn feed(&mut self, now: Instant) -> Result<(), Error> {
         while self.sender.is_ready() {
             let mut taken = 0;
@@ -384,15 +384,15 @@ mod tests {
         };
         let (padded, packed) = (at(Since::Last, 3, 200), at(Since::Last, 10, 200));
         close(padded.ts_packets_each().unwrap(), 1.0, 0.01);
-        // An SNDU of 53.7 octets on average, Payload Pointers included.
+        // An SNDU of 53.7 octets on average, including Payload Pointers.
         close(packed.ts_packets_each().unwrap(), 0.2932, 0.005);
         let [padded, packed] = [padded, packed].map(|outcome| outcome.delays.mean_ms().unwrap() - 250.0);
-        // At least the threshold and the TS packet itself; then as long as it takes to fill one.
+        // At least the threshold and the TS packet itself; then the time to fill a TS packet.
         assert!((3.4..4.0).contains(&padded), "{padded}");
         assert!((8.0..14.0).contains(&packed), "{packed}");
 
-        // Counted from the first, it bounds the delay: a packet waits for one other, which comes 5 ms later. Of two IR
-        // packets the second one goes on in the next TS packet.
+        // Counted from the first packet, the threshold bounds the delay: a packet waits for one other, which arrives 5
+        // ms later. Of two IR packets the second one continues in the next TS packet.
         let bounded = at(Since::First, 6, 200);
         close(bounded.ts_packets_each().unwrap(), 0.5, 0.03);
         assert!(bounded.delays.percentile_ms(100).unwrap() < 250.0 + 6.0 + 2.0 * 0.4289);

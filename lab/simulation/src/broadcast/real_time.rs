@@ -1,8 +1,8 @@
-//! One site that sends to another, in real time: packets of a kernel, our compressor and encapsulator under a TS clock,
+//! One site that sends to another, in real time: packets of a kernel, our compressor and encapsulator with a TS clock,
 //! datagrams between two network namespaces, receiver and decompressor, packets to a kernel.
 //!
-//! What is sent and what arrives is told by iperf3, at both its ends. Its TCP connection, and all that goes back, goes
-//! beside the stream: the stream carries the packets that are measured and nothing else.
+//! iperf3 counts sent and received packets, at both ends. Its TCP connection, and everything in the return direction,
+//! bypasses the stream, which carries only the measured packets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -26,80 +26,80 @@ use thinair_emulator::{Ends, Lateness, Where};
 
 const PID: u16 = 0x40;
 
-/// TS packets of a datagram: as many as Ethernet has room for.
+/// TS packets per datagram: as many as fit into an Ethernet frame.
 const TS_PER_DATAGRAM: usize = 7;
 
-/// Octets of the longest packet, and of the longest SNDU.
+/// Maximum size of a packet, and of an SNDU, in octets.
 const LONGEST: usize = 4_096;
 
-/// Packets that wait in the interface for the TS clock: some tenths of a second, so that the stream is never without.
+/// Queue of the interface in packets: some tenths of a second, so that the TS clock always finds one.
 const QUEUE: u32 = 2_000;
 
-/// Octets of datagrams that wait for the receiver.
+/// Receive buffer in octets.
 const ROOM: usize = 4 << 20;
 
-/// The carrier's cable, and its addresses: not those of the packets that it carries.
+/// Name of the carrier's cable, and its addresses, which differ from those of the carried packets.
 const CABLE: &str = "carrier0";
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 2);
 const STREAM_PORT: u16 = 7_001;
 const BESIDE_PORT: u16 = 7_002;
 
-/// How long iperf3 may take beyond what it measures.
+/// Time that iperf3 may take in addition to the measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The Next Header of TCP.
+/// Next Header value of TCP.
 const TCP: u8 = 6;
 
-/// What a run is.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Bits a second of whole TS packets, null packets included.
+    /// Rate of whole TS packets including null packets, in bit/s.
     pub bitrate: u64,
-    /// Refreshes of the context; packets are not compressed if there are none.
+    /// Refreshes of the context; `None`: packets are not compressed.
     pub refresh: Option<Refresh>,
-    /// Octets of payload of a datagram over UDP and IPv6: 16 to 1,400.
+    /// Payload of a datagram over UDP and IPv6, in octets: 16 to 1,400.
     pub payload: u16,
-    /// Bits of payload a second that are offered; more than the stream can carry, to fill it.
+    /// Offered payload in bit/s; more than the stream can carry, to fill it.
     pub offered: u64,
-    /// Seconds that are measured, after one that is not.
+    /// Duration of the measurement in seconds, after one second that is not counted.
     pub seconds: u16,
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Bits of payload a second that iperf3 received behind the decompressor.
+    /// Payload that iperf3 received after the decompressor, in bit/s.
     pub throughput: f64,
     /// Packets that iperf3 received.
     pub packets: u64,
     /// TS packets of the whole run.
     pub slots: u64,
-    /// Of those, null packets, before iperf3 had begun and after its end.
+    /// Null packets, which `slots` includes: before iperf3 began and after its end.
     pub null_packets: u64,
-    /// Packets that came out of the stream and could not be decompressed.
+    /// Packets that left the stream and could not be decompressed.
     pub not_delivered: u64,
     /// TS packets that were sent and did not reach the receiver.
     pub lost_ts: u64,
-    /// How late the TS clock was.
+    /// Lateness of the TS clock.
     pub lateness: Lateness,
-    /// What the system did not grant of real time, in words.
+    /// Real-time properties that the system did not grant, as text.
     pub refused: Vec<String>,
 }
 
-/// Why a run has no outcome.
+/// Reason that a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The system refused something.
+    /// The system rejected an operation.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
-    /// Compressor or encapsulator.
+    /// Compressor or encapsulator failed.
     #[error(transparent)]
     Broadcast(#[from] Error),
     /// A socket or device failed.
     #[error("cannot carry the stream")]
     Io(#[from] io::Error),
-    /// iperf3 said something else than a result.
+    /// The output of iperf3 is no result.
     #[error("iperf3: {0}")]
     Iperf(String),
     /// The payload is too short for iperf3, or too long for a frame.
@@ -107,11 +107,11 @@ pub enum RunError {
     Payload(u16),
 }
 
-/// Runs a plan. It takes what it measures, and two seconds more.
+/// Runs a plan. It takes two seconds more than the measurement.
 ///
 /// # Errors
 ///
-/// The caller may not make namespaces, or there is no iperf3; a packet is refused; the payload cannot be.
+/// The caller may not create namespaces, or iperf3 is missing; a packet is rejected; the payload is out of range.
 pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     if !(16..=1_400).contains(&plan.payload) {
         return Err(RunError::Payload(plan.payload));
@@ -120,7 +120,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     let sockets = lay_cable(&ends)?;
     let config = plan.refresh.map(|refresh| Stack::IPV6_UDP.compressor(1, refresh)).transpose();
     let rohc = config.map_err(Error::from)?.map(|config| (config, Mode::Unidirectional));
-    // The sender first, so that the receiver hears all of it.
+    // The receiver ends after the sender, so that it receives everything.
     let (no_more_to_send, to_hear) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
     let (a, b) = sockets;
     std::thread::scope(|scope| {
@@ -154,13 +154,13 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     })
 }
 
-/// The sockets of one end: for the stream, and for what goes beside it.
+/// Sockets of one end: for the stream, and for the traffic beside it.
 struct Sockets {
     stream: UdpSocket,
     beside: UdpSocket,
 }
 
-/// Joins both namespaces by a cable, with a socket at each of its ends.
+/// Connects both namespaces by a cable, with a socket at each of its ends.
 fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
     let (a, b) = (ends.namespace(Side::A), ends.namespace(Side::B));
     Interface::veth((a, CABLE), (b, CABLE))?;
@@ -190,7 +190,7 @@ fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
     Ok((open(Side::A, HERE, THERE)?, open(Side::B, THERE, HERE)?))
 }
 
-/// What the sending end has done.
+/// Counters of the sending end.
 struct Sent {
     slots: u64,
     null_packets: u64,
@@ -198,7 +198,7 @@ struct Sent {
     refused: Vec<String>,
 }
 
-/// The TS clock: for each slot a TS packet, of the packets that the kernel has by then.
+/// TS clock: sends a TS packet in each slot, with the packets that the kernel has queued by then.
 fn send(
     plan: &Plan,
     rohc: Option<(CompressorConfig, Mode)>,
@@ -210,7 +210,7 @@ fn send(
     let carrier = Carrier { bitrate: plan.bitrate, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
     let mut sender = Sender::new(pid, &carrier, rohc);
     let realtime = RealTime::request();
-    // No spin: a slot that is late is made up for, as slots are counted from the start.
+    // Without busy waiting: late slots are made up for, as slots are counted from the start.
     let mut events = EventLoop::new(Duration::ZERO)?;
     let mut pace = Pace::new(clock::now(), plan.bitrate);
     let mut sent = Sent { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
@@ -234,7 +234,7 @@ fn send(
             }
         }
         while let Some(len) = there(sockets.beside.recv(&mut packet))? {
-            // What the kernel does not want is not ours to say.
+            // Packets that the kernel rejects are not counted here.
             let _ = tun.write(packet.get(..len).unwrap_or_default());
         }
         sent.slots += 1;
@@ -252,21 +252,21 @@ fn send(
     Ok(sent)
 }
 
-/// What the receiving end has done.
+/// Counters of the receiving end.
 #[derive(Default)]
 struct Heard {
     ts_packets: u64,
     not_delivered: u64,
 }
 
-/// `to_hear`: the TS packets that were sent, once that is known.
+/// Receives the stream. `to_hear`: number of TS packets sent, once it is known.
 fn receive(
     rohc: Option<(CompressorConfig, Mode)>,
     tun: &Tun,
     sockets: &Sockets,
     to_hear: &AtomicU64,
 ) -> Result<Heard, RunError> {
-    /// How long the last ones may be under way: on a busy machine the kernel does not pass them on at once.
+    /// Time that the last packets may be in flight: on a busy machine the kernel does not forward them at once.
     const PATIENCE: Duration = Duration::from_secs(2);
     let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
     let mut memory = vec![0; LONGEST];
@@ -309,7 +309,7 @@ fn receive(
     }
 }
 
-/// `None` if there is nothing to read now.
+/// `None` if nothing can be read now.
 fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
     match read {
         Ok(len) => Ok(Some(len)),
@@ -318,15 +318,15 @@ fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// What iperf3 says at its sending end, in which is what the receiving one has said.
+/// Result of iperf3 at its sending end, which includes that of the receiving one.
 fn iperf(plan: &Plan, ends: &Ends) -> Result<Value, RunError> {
     let mut server = Command::new("iperf3");
     server.args(["--server", "--one-off", "--bind", "fd09::2"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = ends.namespace(Side::B).spawn(&mut server)?;
-    // Nothing tells when it listens.
+    // There is no event for the start of its listening.
     std::thread::sleep(Duration::from_millis(500));
     let client = client(plan, ends);
-    // If the client has failed, the server waits for another one.
+    // If the client failed, the server waits for another one.
     let _ = server.kill();
     let _ = server.wait();
     serde_json::from_slice(&client?).map_err(|error| RunError::Iperf(error.to_string()))

@@ -1,4 +1,4 @@
-//! The sending side of a carrier: packets that wait, their compressor, the encapsulator, TS packets that wait for their
+//! Sending side of a carrier: waiting packets, their compressor, the encapsulator, and TS packets that wait for their
 //! slots.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,16 +15,17 @@ use thinair_wire::time::Instant;
 
 use super::{Carrier, Error, Filling};
 
-/// Octets by which a compressed packet may be longer than the packet.
+/// Maximum number of octets by which compression may lengthen a packet.
 const MARGIN: usize = 128;
 
-/// Compressed packets from which a TS packet is filled. More than SNDUs of 9 octets fit into one, and a PDU-Concat more.
+/// Number of compressed packets from which a TS packet is filled: more than SNDUs of 9 octets that fit into one, and a
+/// PDU-Concat more.
 const AHEAD: usize = 40;
 
-/// The longest SNDU of a PDU-Concat.
+/// Maximum size of an SNDU with PDU-Concat, in octets.
 const LONGEST_CONCAT: usize = 4_096;
 
-/// An end of a channel: a compressor, and a decompressor of which only the feedback is of use.
+/// End of a channel: a compressor, and a decompressor that only handles feedback.
 pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
     let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(config.channel) };
     Endpoint::new(
@@ -58,16 +59,16 @@ impl Source for Outbox {
     }
 }
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     /// TS packets that were not null.
     pub(super) ts_packets: u64,
-    /// Packets by the octets of their ROHC headers, and whether they were IR.
+    /// Number of packets by whether they were IR, and the octets of their ROHC headers.
     pub(super) headers: BTreeMap<(bool, usize), u64>,
 }
 
-/// One end that sends.
+/// Sending end.
 #[derive(Debug)]
 pub(super) struct Sender {
     rohc: Option<Endpoint<'static>>,
@@ -81,7 +82,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Without a channel packets go as they are.
+    /// Creates a sender. Without a channel packets are not compressed.
     pub(super) fn new(pid: Pid, carrier: &Carrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
         let mut config = EncapsulatorConfig::new(pid);
         config.packing = match carrier.filling {
@@ -101,15 +102,15 @@ impl Sender {
         }
     }
 
-    /// Takes feedback of the other end.
+    /// Handles feedback of the other end.
     pub(super) fn feedback(&mut self, now: Instant, octets: &[u8]) {
         if let Some(rohc) = &mut self.rohc {
-            // Nothing stands behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = rohc.receive(now, octets, &mut []);
         }
     }
 
-    /// Whether another packet would be sent on now, and need not wait.
+    /// True if another packet would be sent at once.
     pub(super) fn is_ready(&self) -> bool {
         match self.filling {
             Filling::Push { .. } => self.ts.is_empty(),
@@ -117,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// Compresses a packet. It lies in the outbox until [`go`](Self::go) or a slot.
+    /// Compresses a packet. It stays in the outbox until [`go`](Self::go) or a slot.
     pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
         let mut pdu = self.outbox.spare.pop().unwrap_or_default();
         match &mut self.rohc {
@@ -135,12 +136,12 @@ impl Sender {
         Ok(())
     }
 
-    /// Packets that go on together, so that they are best given together.
+    /// Number of packets that are sent together, and are best passed together.
     pub(super) fn batch(&self) -> usize {
         self.concat
     }
 
-    /// Puts what was taken into TS packets, if PDUs set the pace. Then it is to be polled at
+    /// Packs the packets of the outbox into TS packets, if PDUs set the pace. Afterwards poll it at
     /// [`poll_at`](Self::poll_at).
     pub(super) fn go(&mut self, now: Instant) -> Result<(), Error> {
         if let Filling::Push { .. } = self.filling {
@@ -153,8 +154,8 @@ impl Sender {
         self.encapsulator.poll_at()
     }
 
-    /// A Packing Threshold may be over. It ends the waiting for another packet, so it does not count if one waits already, and
-    /// only for the TS packets before it.
+    /// Handles a possible end of the Packing Threshold. It ends the wait for another packet, so it has no effect if one
+    /// already waits, and applies only to the TS packets before it.
     pub(super) fn poll(&mut self, now: Instant, another_waits: bool) {
         if another_waits {
             return;
@@ -162,7 +163,7 @@ impl Sender {
         self.encapsulator.poll(now, &mut |packet| self.ts.push_back(*packet));
     }
 
-    /// The TS packet of a slot; none is a null packet.
+    /// TS packet of a slot; `None` is a null packet.
     pub(super) fn slot(&mut self) -> Option<TsPacket> {
         let packet = match self.filling {
             Filling::Push { .. } => self.ts.pop_front(),

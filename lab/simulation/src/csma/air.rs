@@ -1,6 +1,6 @@
-//! The radios of all nodes, and what is on the air: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
+//! Radios of all nodes and their channel: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
 //!
-//! What is in a frame is the business of others ([`Load`]): here it has a length, a sender and an addressee.
+//! Contents of frames are handled elsewhere ([`Load`]): here a frame has a length, a sender and an addressee.
 
 use core::time::Duration;
 
@@ -14,23 +14,23 @@ use super::{AccessFailure, Config, MacConfig};
 use crate::queue::EventQueue;
 use crate::streams::{Purpose, Streams};
 
-/// What frames are of.
+/// Contents of frames.
 pub(super) trait Load {
-    /// Octets of a frame on the air.
+    /// Size of a frame on the air, in octets.
     fn on_air(&self, frame: &Frame) -> u16;
 
-    /// A node sends a frame, for the first time or again.
+    /// Called when a node sends a frame, for the first time or again.
     fn begins(&mut self, now: Instant, frame: &Frame);
 }
 
-/// What those who know what is in frames have to know.
+/// Event that the contents of frames depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// A frame has come to its addressee, for the first time.
+    /// A frame has arrived at its addressee, for the first time.
     Received(Frame),
-    /// A node is done with a frame, one way or the other.
+    /// A node has finished with a frame, successfully or not.
     Done(Frame),
-    /// It is the time that somebody has asked for.
+    /// A requested timer has expired.
     Timer(u16),
 }
 
@@ -41,22 +41,22 @@ pub(super) struct Air {
     survival: Survival,
     nodes: Vec<Node>,
     events: EventQueue<Event>,
-    /// Since when nodes count.
+    /// Time since which nodes count.
     since: Instant,
     handled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// Back-off and assessment are over.
+    /// End of back-off and assessment.
     Assessed(u16),
-    /// The radio has turned around, and sends.
+    /// End of the radio's turnaround: transmission begins.
     Send(u16),
     Sent(u16),
-    /// The same for an acknowledgment.
+    /// End of the turnaround before an acknowledgment.
     Acknowledge(u16),
     Acknowledged(u16),
-    /// macAckWaitDuration is over.
+    /// End of macAckWaitDuration.
     Silence(u16),
     Timer(u16),
 }
@@ -78,7 +78,8 @@ struct Mac {
 }
 
 impl Air {
-    /// All queues empty, at time zero. Random numbers follow from `streams` and `run`, those of each node by itself.
+    /// Creates the nodes with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
+    /// each node.
     pub(super) fn new(config: &Config, streams: Streams, run: u32) -> Self {
         let topology = config.topology;
         let (sense, disturb) = (config.mac.sense_range.max(1), config.mac.interference_range.max(1));
@@ -105,17 +106,17 @@ impl Air {
         }
     }
 
-    /// The time of what happened last.
+    /// Time of the latest event.
     pub(super) fn now(&self) -> Instant {
         self.events.now()
     }
 
-    /// Events that were handled.
+    /// Number of handled events.
     pub(super) const fn events(&self) -> u64 {
         self.handled
     }
 
-    /// All nodes count from zero, and from now.
+    /// Resets the counters of all nodes.
     pub(super) fn clear_counters(&mut self) {
         self.since = self.now();
         for node in &mut self.nodes {
@@ -123,31 +124,31 @@ impl Air {
         }
     }
 
-    /// What a node has done since it counts, up to now.
+    /// Counters of a node up to now, since their reset.
     pub(super) fn counters(&self, node: u16) -> Counters {
         let elapsed = self.now().nanos_since(self.since);
         self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.tally.told(elapsed))
     }
 
-    /// Frames that wait at a node.
+    /// Number of frames in a node's queue.
     pub(super) fn waiting(&self, node: u16) -> usize {
         self.nodes.get(usize::from(node)).map_or(0, |node| node.queue.len())
     }
 
-    /// The macDSN of the frame at the front of a node, once its turn has come.
+    /// macDSN of the first frame in a node's queue, once its transmission has begun.
     pub(super) fn dsn(&self, node: u16) -> u8 {
         self.nodes.get(usize::from(node)).map_or(0, |node| node.dsn)
     }
 
-    /// The macDSN that the next frame will have that a node is given.
+    /// macDSN of the next frame that a node is given.
     pub(super) fn next_dsn(&self, node: u16) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return 0 };
-        // The frame at the front has its own as soon as its turn has come.
+        // The first frame has its macDSN once its transmission has begun.
         let ahead = node.queue.len() + usize::from(node.phase == Phase::Idle);
         node.dsn.wrapping_add(ahead as u8)
     }
 
-    /// Puts a frame behind the others of a node, if there is room; whether there was.
+    /// Appends a frame to a node's queue. Returns false if the queue is full.
     pub(super) fn enqueue(&mut self, node: u16, frame: Frame) -> bool {
         let most = usize::from(self.mac.queue);
         let holder = self.node(node);
@@ -162,13 +163,13 @@ impl Air {
         true
     }
 
-    /// [`Happened::Timer`] will happen.
+    /// Schedules [`Happened::Timer`].
     pub(super) fn wake(&mut self, node: u16, at: Instant) {
         self.events.schedule(at, Event::Timer(node));
     }
 
-    /// Lets happen what is next and before `end`, if there is an end; none if nothing is. What it was is told, if others have
-    /// to know.
+    /// Processes the next event before `end`, if there is an end; returns `None` if there is none. The inner value is
+    /// the event, if the contents of frames depend on it.
     pub(super) fn next(&mut self, end: Option<Instant>, load: &mut impl Load) -> Option<Option<Happened>> {
         let (_, event) = match end {
             Some(end) => self.events.next_before(end)?,
@@ -191,7 +192,7 @@ impl Air {
         None
     }
 
-    /// Whether nothing happens any more by itself.
+    /// True if no event is scheduled.
     pub(super) fn is_quiet(&self) -> bool {
         self.events.is_empty()
     }
@@ -205,7 +206,7 @@ impl Air {
         self.events.schedule(time, event);
     }
 
-    /// Begins an access to the channel for the frame at the front. `is_first`: it was not sent yet.
+    /// Starts channel access for the first frame of the queue. `is_first`: it was not sent yet.
     fn access(&mut self, node: u16, is_first: bool) {
         let min_be = self.mac.min_be;
         let this = self.node(node);
@@ -249,7 +250,7 @@ impl Air {
         }
     }
 
-    /// The frame at the front goes again, if it may.
+    /// Retransmits the first frame, if it may be.
     fn retry(&mut self, node: u16) -> Option<Happened> {
         let most = self.mac.max_frame_retries;
         let this = self.node(node);
@@ -266,7 +267,7 @@ impl Air {
         self.finish(node)
     }
 
-    /// The frame at the front is done with, one way or the other.
+    /// Finishes the first frame, successfully or not.
     fn finish(&mut self, node: u16) -> Option<Happened> {
         let this = self.node(node);
         this.phase = Phase::Idle;
@@ -289,14 +290,14 @@ impl Air {
         self.after(air, Event::Sent(node));
     }
 
-    /// A frame of so many octets begins; how long it lasts.
+    /// Starts a transmission of `octets` octets. Returns its duration.
     fn put_on_air(&mut self, node: u16, to: u16, octets: u16) -> u64 {
         let now = self.now();
         let air = u64::from(octets) * self.mac.octet;
         let end = Instant::from_nanos(now.as_nanos() + air);
         let this = self.node(node);
         this.is_transmitting = true;
-        // Whoever sends does not hear.
+        // A sending radio does not receive.
         if let Reception::Whole(from) = this.reception {
             this.reception = Reception::Destroyed(from);
         }
@@ -327,7 +328,7 @@ impl Air {
         air
     }
 
-    /// A frame ends; whether it has arrived at `to`.
+    /// Ends a transmission. Returns true if it has arrived at `to`.
     fn take_off_air(&mut self, node: u16, to: u16, octets: u16) -> bool {
         let now = self.now();
         let this = self.node(node);
@@ -394,7 +395,7 @@ impl Air {
             let elapsed = self.mac.turnaround + u64::from(ACK) * self.mac.octet;
             self.after(self.mac.ack_wait.saturating_sub(elapsed), Event::Silence(to));
         }
-        // What has come in the meantime goes on.
+        // Receptions in progress continue.
         let this = self.node(node);
         if this.phase == Phase::Idle && !this.queue.is_empty() {
             self.access(node, true);

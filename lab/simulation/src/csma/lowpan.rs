@@ -1,12 +1,12 @@
-//! Packets whose frames are there octet by octet: IPv6 over IEEE 802.15.4, as RFC 4944 has it.
+//! Packets whose frames are represented by their octets: IPv6 over IEEE 802.15.4, by RFC 4944.
 //!
-//! Every packet is written, compressed, cut, framed, and read again at each node that has to look at it, by
-//! [`thinair_lowpan`] and [`thinair_rohc`]: what arrives was made of nothing but the octets that have arrived. Whether a
-//! frame is damaged is not asked of its octets: a damaged frame is lost, as if no FCS missed any.
+//! Every packet is encoded, compressed, fragmented and framed, and parsed at each node that needs its contents, by
+//! [`thinair_lowpan`] and [`thinair_rohc`]: received packets depend on the received octets alone. Damage is determined
+//! without the octets: a damaged frame is lost, as if the FCS detected every error.
 //!
-//! Where packets are put together at each hop, nodes route (route-over). Where frames go on singly, LOWPAN_IPHC goes by
-//! fragment forwarding (RFC 8930); what has no IPv6 header in its first fragment, or must not be compressed on the way,
-//! by mesh headers (mesh-under, RFC 4944, section 5.2).
+//! Where packets are reassembled at each hop, nodes route (route-over). Where frames are forwarded singly, LOWPAN_IPHC
+//! uses fragment forwarding (RFC 8930); packets that have no IPv6 header in their first fragment, or must not be
+//! compressed on the way, use mesh headers (mesh-under, RFC 4944, section 5.2).
 
 mod station;
 #[cfg(test)]
@@ -41,28 +41,28 @@ use thinair_emulator::{FeedbackTotals, RohcChannel, Terminal};
 /// Destination PAN ID of all frames.
 const PAN: u16 = 0xBEEF;
 
-/// Octets of a MAC header with short addresses of one PAN.
+/// Size of a MAC header with short addresses of one PAN, in octets.
 const MAC_HEADER: usize = 9;
 
-/// Where Sequence Number lies in it.
+/// Offset of the Sequence Number in it.
 const SEQUENCE_NUMBER: usize = 2;
 
-/// Octets of payload of a frame.
+/// Maximum payload of a frame, in octets.
 const FRAME_ROOM: usize = MAX_LEN - MAC_HEADER - fcs::LEN;
 
-/// Octets of a mesh header with short addresses, and less than 15 hops.
+/// Size of a mesh header with short addresses and less than 15 hops, in octets.
 const MESH_HEADER: usize = 5;
 
-/// Octets that any packet has room in, one dispatch included: fragments can say 2,047.
+/// Maximum size of a packet with one dispatch, in octets: datagram_size of a fragment is at most 2,047.
 const PACKET_ROOM: usize = 2_048;
 
-/// Octets that any such packet has room in, compressed or not.
+/// Maximum size of such a packet, compressed or not, in octets.
 const ROHC_ROOM: usize = PACKET_ROOM + 256;
 
-/// Blocks for extension headers of each compressor and decompressor: there are none.
+/// Number of blocks for extension headers of each compressor and decompressor: there are none.
 const BLOCKS: usize = 0;
 
-/// All frames that are under way, and what the nodes remember.
+/// All frames in flight, and the state of the nodes.
 #[derive(Debug)]
 pub(super) struct Lowpan {
     compression: Compression,
@@ -70,17 +70,17 @@ pub(super) struct Lowpan {
     topology: Topology,
     settings: Settings,
     frames: Vec<OnTheWay>,
-    /// Places of frames that are empty.
+    /// Free slots for frames.
     free: Vec<u32>,
     stations: Box<[Station]>,
 }
 
-/// A frame.
+/// Frame in flight.
 #[derive(Debug)]
 struct OnTheWay {
     octets: Vec<u8>,
     from: u16,
-    /// When it was enqueued, until it is sent.
+    /// Time at which it was enqueued, until it is sent.
     since: Option<Instant>,
 }
 
@@ -115,7 +115,7 @@ impl Lowpan {
         }
     }
 
-    /// What is counted here of a node, beside what its radio has counted.
+    /// Adds the counters of this module to those of a node's radio.
     pub(super) fn counters(&self, node: u16, counters: Counters) -> Counters {
         let Some(station) = self.stations.get(usize::from(node)) else { return counters };
         let Station { begun, waited, refused, .. } = *station;
@@ -128,14 +128,14 @@ impl Lowpan {
         }
     }
 
-    /// A node sends a packet that begins there.
+    /// Sends a packet of a node.
     pub(super) fn send(&mut self, air: &mut Air, from: u16, to: u16, packet: &impl Packet) {
         let mut octets = Vec::with_capacity(Ipv6::LEN + usize::from(packet.octets()));
         packet.write(from, to, &mut octets);
         self.submit(air, from, to, &octets);
     }
 
-    /// A node is done with a frame.
+    /// Releases a frame that a node has finished with.
     pub(super) fn done(&mut self, frame: Frame) {
         if let Some(place) = self.frames.get_mut(frame.load as usize) {
             place.octets.clear();
@@ -143,11 +143,11 @@ impl Lowpan {
         }
     }
 
-    /// A frame has come to its addressee.
+    /// Handles a frame that has arrived at its addressee.
     pub(super) fn receive<P: Packet>(&mut self, air: &mut Air, frame: Frame) -> Option<Arrival<P>> {
         let place = frame.load as usize;
         let OnTheWay { octets, from, .. } = self.frames.get_mut(place)?;
-        // Sequence numbers are given when frames are enqueued, and counted by the radio when their turn comes.
+        // Sequence numbers are assigned when frames are enqueued; the radio counts them when their transmission begins.
         debug_assert_eq!(octets.get(SEQUENCE_NUMBER), Some(&air.dsn(*from)));
         let octets = core::mem::take(octets);
         let ipv6 = self.on_frame(air, frame.to, &octets);
@@ -157,7 +157,7 @@ impl Lowpan {
         Some(Arrival { at: air.now(), from, to: frame.to, packet: P::read(&ipv6)? })
     }
 
-    /// Feedback that has found no packet to go in front of goes alone.
+    /// Sends feedback separately if no packet has carried it in time.
     pub(super) fn on_timer(&mut self, air: &mut Air, node: u16) {
         let now = air.now();
         let mut totals = FeedbackTotals::default();
@@ -175,7 +175,7 @@ impl Lowpan {
         &mut self.stations[usize::from(node)]
     }
 
-    /// Whether frames find their way by mesh headers.
+    /// True if frames are forwarded by mesh headers.
     const fn is_mesh(&self) -> bool {
         match (self.forwarding, &self.compression) {
             (Forwarding::Single, Compression::None | Compression::Rohc(_)) => true,
@@ -184,7 +184,7 @@ impl Lowpan {
         }
     }
 
-    /// The other end of the ROHC channel of a node by which packets to `to` go.
+    /// Other end of the ROHC channel of a node for packets to `to`.
     const fn peer(&self, node: u16, to: u16) -> u16 {
         match (self.forwarding, &self.compression) {
             (Forwarding::Reassembled(_), Compression::Rohc(_)) => self.topology.next_hop(node, to),
@@ -192,7 +192,7 @@ impl Lowpan {
         }
     }
 
-    /// A packet leaves a node towards another one, compressed as all are.
+    /// Sends a packet from a node towards another one, with the network's compression.
     fn submit(&mut self, air: &mut Air, node: u16, to: u16, ipv6: &[u8]) {
         let peer = self.peer(node, to);
         let Some(terminal) = self.terminal(node, peer) else { return self.route(air, node, to, ipv6) };
@@ -203,7 +203,7 @@ impl Lowpan {
         }
     }
 
-    /// The ROHC of a node towards a peer, if there is ROHC.
+    /// ROHC state of a node towards a peer, if there is ROHC.
     fn terminal(&mut self, node: u16, peer: u16) -> Option<&mut Terminal> {
         let channel: &RohcChannel = match &self.compression {
             Compression::None | Compression::Iphc => return None,
@@ -214,7 +214,7 @@ impl Lowpan {
         Some(terminals.entry(peer).or_insert_with(|| Terminal::new(channel, side, BLOCKS)))
     }
 
-    /// A ROHC packet, or feedback alone, goes to the other end of its channel.
+    /// Sends a ROHC packet, or separate feedback, to the other end of its channel.
     fn send_rohc(&mut self, air: &mut Air, node: u16, peer: u16, rohc: &[u8]) {
         if matches!(self.compression, Compression::RohcInUdp(_)) {
             return self.route(air, node, peer, &tunnel::wrap(node, peer, rohc));
@@ -224,7 +224,7 @@ impl Lowpan {
         self.cut(air, node, peer, &compressed, &octets);
     }
 
-    /// An IPv6 packet goes to the next hop, or by mesh headers to its end.
+    /// Sends an IPv6 packet to the next hop, or by mesh headers to its end.
     fn route(&mut self, air: &mut Air, node: u16, to: u16, ipv6: &[u8]) {
         let hop = if self.is_mesh() { to } else { self.topology.next_hop(node, to) };
         if matches!(self.compression, Compression::None) {
@@ -242,7 +242,7 @@ impl Lowpan {
         }
     }
 
-    /// What goes to `to`, a neighbour or, by mesh headers, anybody, becomes frames.
+    /// Fragments a packet to `to`, which is a neighbor or, with mesh headers, any node.
     fn cut(&mut self, air: &mut Air, node: u16, to: u16, compressed: &Compressed, octets: &[u8]) {
         let hop = self.topology.next_hop(node, to);
         let hops = self.topology.distance(node, to) as u8;
@@ -258,7 +258,7 @@ impl Lowpan {
         }
     }
 
-    /// A frame to a neighbour.
+    /// Enqueues a frame to a neighbor.
     fn put(&mut self, air: &mut Air, node: u16, hop: u16, mesh: Option<Mesh>, fragment: &Fragment<'_>) {
         let mut payload = [0; MAX_LEN];
         let start = mesh.map_or(Some(0), |mesh| mesh.write(&mut payload));
@@ -292,7 +292,7 @@ impl Lowpan {
         }
     }
 
-    /// A frame has come to a node. What is returned is a packet for this node.
+    /// Handles a frame at a node. Returns a packet for this node.
     fn on_frame(&mut self, air: &mut Air, node: u16, octets: &[u8]) -> Option<Vec<u8>> {
         let frame = MacFrame::read(fcs::check(octets).ok()?).ok()?;
         let Ok(stack) = Stack::read(frame.links(), frame.payload) else {
@@ -326,7 +326,7 @@ impl Lowpan {
         None
     }
 
-    /// A frame for somebody else goes on as it is, but for Hops Left. RFC 4944, section 5.2.
+    /// Forwards a frame for another node, unchanged except for Hops Left. RFC 4944, section 5.2.
     fn on_mesh(&mut self, air: &mut Air, node: u16, to: u16, mesh: Mesh, payload: &[u8]) {
         let mut payload = payload.to_vec();
         let mesh = Mesh { hops_left: mesh.hops_left.saturating_sub(1), ..mesh };
@@ -362,7 +362,7 @@ impl Lowpan {
         }
     }
 
-    /// Fragment forwarding; whether the fragment is not for this node.
+    /// Forwards a fragment. Returns false if it is for this node.
     fn forward(
         &mut self,
         air: &mut Air,
@@ -406,7 +406,7 @@ impl Lowpan {
         }
     }
 
-    /// A whole IPv6 packet is at a node.
+    /// Handles a whole IPv6 packet at a node.
     fn on_ipv6(&mut self, air: &mut Air, node: u16, mut ipv6: Vec<u8>) -> Option<Vec<u8>> {
         let header = Ipv6::read(&ipv6).ok()?;
         let (Some(from), Some(to)) = (packet::node(&header.source), packet::node(&header.destination)) else {
@@ -433,7 +433,7 @@ impl Lowpan {
         }
     }
 
-    /// A ROHC packet is at the end of its channel.
+    /// Handles a ROHC packet at the end of its channel.
     fn on_rohc(&mut self, air: &mut Air, node: u16, peer: LinkAddress, rohc: &[u8]) -> Option<Vec<u8>> {
         let now = air.now();
         let terminal = self.terminal(node, short(peer))?;
@@ -447,7 +447,7 @@ impl Lowpan {
             Ok((done, _)) if done.len == 0 => None,
             Ok((_, ipv6)) if matches!(self.compression, Compression::RohcInUdp(_)) => Some(ipv6),
             Ok((_, ipv6)) => self.on_ipv6(air, node, ipv6),
-            // Feedback that was alone.
+            // Separate feedback.
             Err(thinair_rohc::DecompressError::NothingYet) => None,
             Err(_) => self.refuse(node),
         }

@@ -1,4 +1,4 @@
-//! A network as those see it who send packets over it.
+//! Network, from the view of the senders and receivers of packets.
 
 use thinair_wire::time::Instant;
 
@@ -11,23 +11,23 @@ use super::node::Frame;
 use super::{Config, Packet};
 use crate::streams::Streams;
 
-/// A packet at its end.
+/// Packet that has arrived at its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<P> {
-    /// When.
+    /// Time of arrival.
     pub at: Instant,
-    /// Who sent it.
+    /// Sending node.
     pub from: u16,
-    /// Where it is.
+    /// Receiving node.
     pub to: u16,
-    /// It.
+    /// Packet.
     pub packet: P,
 }
 
 /// Nodes that carry packets of a kind `P`.
 ///
-/// **[`send`](Self::send) at the time that [`now`](Self::now) tells; take what arrives with
-/// [`next_before`](Self::next_before), up to the time at which the next packet is to be sent.**
+/// **Call [`send`](Self::send) when [`now`](Self::now) is the time to send; receive packets with
+/// [`next_before`](Self::next_before), up to the time of the next packet to send.**
 #[derive(Debug)]
 pub struct Network<P> {
     air: Air,
@@ -35,7 +35,7 @@ pub struct Network<P> {
     load: Loads<P>,
 }
 
-/// What frames are of: numbers, or octets.
+/// Contents of frames: numbers, or octets.
 #[derive(Debug)]
 pub(super) enum Loads<P> {
     Counted(Counted<P>),
@@ -59,7 +59,8 @@ impl<P> Load for Loads<P> {
 }
 
 impl<P: Packet> Network<P> {
-    /// All queues empty, at time zero. Random numbers follow from `streams` and `run`, those of each node by itself.
+    /// Creates a network with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
+    /// each node.
     pub fn new(config: &Config, streams: Streams, run: u32) -> Self {
         let (forwarding, topology) = (config.forwarding, config.topology);
         let load = match &config.framing {
@@ -71,17 +72,17 @@ impl<P: Packet> Network<P> {
         Self { air: Air::new(config, streams, run), nodes: topology.nodes(), load }
     }
 
-    /// The time of what happened last.
+    /// Time of the latest event.
     pub fn now(&self) -> Instant {
         self.air.now()
     }
 
-    /// Events that were handled.
+    /// Number of handled events.
     pub const fn events(&self) -> u64 {
         self.air.events()
     }
 
-    /// All nodes count from zero, and from now.
+    /// Resets the counters of all nodes.
     pub fn clear_counters(&mut self) {
         self.air.clear_counters();
         if let Loads::Octets(load) = &mut self.load {
@@ -89,7 +90,7 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// What a node has done since it counts, up to now. Frames count when they begin.
+    /// Counters of a node up to now, since their reset. A frame counts when its transmission begins.
     pub fn counters(&self, node: u16) -> Counters {
         let counters = self.air.counters(node);
         match &self.load {
@@ -98,12 +99,12 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// Frames that wait at a node.
+    /// Number of frames in a node's queue.
     pub fn waiting(&self, node: u16) -> usize {
         self.air.waiting(node)
     }
 
-    /// A node sends a packet to another one, now. Nothing happens if one of them does not exist, or both are the same.
+    /// Sends a packet from one node to another, now. No effect if one of them does not exist, or both are equal.
     pub fn send(&mut self, from: u16, to: u16, packet: P) {
         if from.max(to) >= self.nodes || from == to {
             return;
@@ -114,12 +115,12 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// The next packet that arrives before `end`; if none does, it is `end` now.
+    /// Next packet that arrives before `end`; if there is none, time advances to `end`.
     pub fn next_before(&mut self, end: Instant) -> Option<Arrival<P>> {
         self.next(Some(end))
     }
 
-    /// The next packet that arrives; if none does, it is the time of what happened last.
+    /// Next packet that arrives; if there is none, time is that of the latest event.
     pub fn next_arrival(&mut self) -> Option<Arrival<P>> {
         self.next(None)
     }
@@ -150,13 +151,13 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// What frames are of.
+    /// Contents of frames.
     #[cfg(test)]
     pub(super) const fn load(&self) -> &Loads<P> {
         &self.load
     }
 
-    /// Whether nothing happens any more by itself.
+    /// True if no event is scheduled.
     pub fn is_quiet(&self) -> bool {
         self.air.is_quiet()
     }

@@ -32,7 +32,7 @@ fn chain(hops: u16) -> Config {
     config(Topology::Chain { hops })
 }
 
-/// As the runs of ns-3: stop-and-wait, packets put together at every hop, senses one hop.
+/// Configuration of the ns-3 runs: stop-and-wait, reassembly at every hop, carrier sensing over one hop.
 fn of_ns3() -> Config {
     Config {
         mac: MacConfig { sense_range: 1, ..MacConfig::default() },
@@ -42,7 +42,7 @@ fn of_ns3() -> Config {
     }
 }
 
-/// A packet by its number: there is nothing in it.
+/// Packet identified by a number, without contents.
 #[derive(Clone, Copy, Debug)]
 struct Numbered {
     octets: u16,
@@ -69,7 +69,7 @@ fn all<P: Packet>(network: &mut Network<P>) -> Vec<Arrival<P>> {
     std::iter::from_fn(|| network.next_arrival()).collect()
 }
 
-/// 8,192 segments over 5 hops, 208 octets each with their acknowledgments: 32 us and 50.2 and 59.1 mW an octet.
+/// 8,192 segments over 5 hops, 208 octets each with their acknowledgments: 32 us per octet, at 50.2 and 59.1 mW.
 #[test]
 fn without_errors_energy_is_that_of_the_octets_to_the_millijoule() {
     let outcome = transfer(chain(5), 64).run(&mut Fixed::new(64), Streams::new(1), 0);
@@ -132,7 +132,7 @@ fn sizes_follow_the_control() {
     assert_eq!(outcome.segments, 4 + (524_288_u64 - 960).div_ceil(1_024));
 }
 
-/// Section 7.5.1.4: a back-off of 0 to 7 periods of 320 us, 128 us of CCA, 192 us of turnaround, and 32 us an octet.
+/// Section 7.5.1.4: a back-off of 0 to 7 periods of 320 us, 128 us of CCA, 192 us of turnaround, and 32 us per octet.
 #[test]
 fn a_frame_takes_its_backoff_assessment_turnaround_and_airtime() {
     let mut seen = std::collections::BTreeSet::new();
@@ -143,7 +143,7 @@ fn a_frame_takes_its_backoff_assessment_turnaround_and_airtime() {
         let backoff = at - (128 + 192 + 121 * 32);
         assert!(backoff.is_multiple_of(320) && backoff <= 7 * 320, "{backoff}");
         seen.insert(backoff);
-        // Turnaround and acknowledgment come behind it.
+        // Turnaround and acknowledgment follow.
         assert_eq!(network.now().as_nanos() / 1_000, at + 192 + 352);
     }
     assert_eq!(seen.len(), 8);
@@ -216,7 +216,7 @@ fn who_does_not_exist_is_sent_nothing() {
 
 #[test]
 fn a_packet_takes_the_place_of_the_oldest_that_is_not_complete() {
-    // One place for three senders of two frames each: some have to go.
+    // One reassembly for three senders of two frames each: some are dropped.
     let network = |places| {
         let config =
             Config { forwarding: Forwarding::Reassembled(places), ..config(Topology::Star { leaves: 3 }) };
@@ -282,7 +282,7 @@ proptest! {
         }
         prop_assert!(count <= sent);
         if count < sent {
-            // Places to put packets together in are scarce, too.
+            // Reassemblies are scarce, too.
             prop_assert!(all.dropped + all.overflowed > 0 || !is_single, "{} of {}: {:?}", count, sent, all);
         }
         prop_assert!(all.dropped > 0 || all.sent >= all.acks.min(count as u64));

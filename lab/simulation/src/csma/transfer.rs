@@ -1,4 +1,4 @@
-//! A file that goes by TCP over some hops, cut into segments as a control of sizes says.
+//! Transfer of a file by TCP over some hops, with segment sizes of a control.
 
 use core::time::Duration;
 
@@ -11,68 +11,68 @@ use super::network::Network;
 use crate::streams::Streams;
 use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
 
-/// Octets that the file is made of.
+/// Content of the file.
 static ZEROS: [u8; 4_096] = [0; 4_096];
 
-/// A file from one node to another.
+/// File from one node to another.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Over what.
+    /// Network.
     pub network: Config,
-    /// Who sends.
+    /// Sending node.
     pub from: u16,
-    /// Who receives.
+    /// Receiving node.
     pub to: u16,
-    /// Octets of the file.
+    /// Size of the file, in octets.
     pub octets: u64,
-    /// How TCP behaves. Its MSS bounds what a control of sizes says.
+    /// TCP of both ends. Its MSS bounds the sizes of the control.
     pub tcp: tcp::Config,
-    /// When a transfer is given up.
+    /// Time after which a transfer is given up.
     pub limit: Duration,
-    /// Whether sizes are noted as they change.
+    /// True if changes of the size are recorded.
     pub trace: bool,
 }
 
-/// A size, from a time on.
+/// Change of the segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When, since the connection was there.
+    /// Time since the connection was established.
     pub at: Duration,
     /// Octets of the file that were acknowledged by then.
     pub acknowledged: u64,
-    /// The size in octets.
+    /// Size in octets.
     pub size: u16,
 }
 
-/// What a transfer has cost. All of it without the handshake.
+/// Costs of a transfer, without the handshake.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Whether all octets were acknowledged in time.
+    /// True if all octets were acknowledged in time.
     pub is_complete: bool,
-    /// From the moment at which the connection was there.
+    /// Time since the connection was established.
     pub duration: Duration,
-    /// Octets that were acknowledged.
+    /// Acknowledged octets.
     pub acknowledged: u64,
-    /// Segments with data, those that were sent again included.
+    /// Segments with data, including retransmissions.
     pub segments: u64,
-    /// Of them, those that were sent again.
+    /// Retransmissions, which `segments` includes.
     pub retransmissions: u64,
-    /// Losses as TCP has seen them: by the timer, and by acknowledgments.
+    /// Losses detected by TCP: by the timer, and by acknowledgments.
     pub losses: (u64, u64),
-    /// Octets of data in a segment, on average.
+    /// Mean data of a segment, in octets.
     pub mean_size: f64,
-    /// By node.
+    /// Counters by node.
     pub nodes: Vec<Counters>,
-    /// All nodes together.
+    /// Energy of all nodes together.
     pub energy: Total,
-    /// Events that the network has handled, the handshake included.
+    /// Events that the network has handled, including those of the handshake.
     pub events: u64,
-    /// Sizes as they changed, if they were noted.
+    /// Changes of the size, if they were recorded.
     pub sizes: Vec<Point>,
 }
 
 impl Outcome {
-    /// All counters added up.
+    /// Sum of all counters.
     pub fn all(&self) -> Counters {
         self.nodes.iter().fold(Counters::default(), |mut all, node| {
             all += node;
@@ -82,8 +82,8 @@ impl Outcome {
 }
 
 impl Transfer {
-    /// TCP as simulators have it: no options, each segment acknowledged at once, NewReno, at least 1 s of timeout, so many
-    /// segments under way at most.
+    /// TCP as in simulators: no options, immediate acknowledgments, NewReno, a minimum timeout of 1 s, and at most
+    /// `window` segments in flight.
     pub fn tcp(mss: u16, window: u32) -> tcp::Config {
         tcp::Config {
             mss,
@@ -102,7 +102,7 @@ impl Transfer {
         }
     }
 
-    /// Sends the file. The same `streams`, `run` and control give the same outcome.
+    /// Sends the file. Equal `streams`, `run` and control give equal outcomes.
     pub fn run(&self, sizer: &mut impl SegmentSizer, streams: Streams, run: u32) -> Outcome {
         let mut state = Running::new(self, streams, run);
         let end = Instant::ZERO + self.limit;
@@ -111,7 +111,7 @@ impl Transfer {
     }
 }
 
-/// A transfer under way: it can be left and taken up again.
+/// Transfer in progress, which can be suspended and resumed.
 #[derive(Debug)]
 pub struct Running {
     network: Network<Segment>,
@@ -120,10 +120,10 @@ pub struct Running {
     /// Octets that the client was given, and that were acknowledged.
     written: u64,
     acknowledged: u64,
-    /// When the connection was there.
+    /// Time at which the connection was established.
     began: Option<Instant>,
     ended: Option<Instant>,
-    /// What the control was told of frames.
+    /// Counters of frames that the control has last seen.
     told: (u64, u64, u64),
     segments: u64,
     payload: u64,
@@ -132,7 +132,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// At time zero, the SYN about to be sent.
+    /// Starts at time zero, before the SYN.
     pub fn new(plan: &Transfer, streams: Streams, run: u32) -> Self {
         Self {
             network: Network::new(&plan.network, streams, run),
@@ -150,8 +150,8 @@ impl Running {
         }
     }
 
-    /// Goes on until a packet has arrived or a timer has run out, but not beyond `end`; whether there is more to do before
-    /// that.
+    /// Continues until a packet has arrived or a timer has expired, but not beyond `end`. Returns true if there is more
+    /// to do before that.
     pub fn step(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, end: Instant) -> bool {
         if self.ended.is_some() || self.client.is_closed() {
             return false;
@@ -190,7 +190,7 @@ impl Running {
         true
     }
 
-    /// Gives the client enough of the file that no segment is short, and no more.
+    /// Gives the client just enough of the file that no segment is short.
     fn feed(&mut self, plan: &Transfer, now: Instant) {
         let wanted = u64::from(plan.tcp.window.unwrap_or(64)) * u64::from(plan.tcp.mss);
         while self.written < plan.octets {
@@ -204,7 +204,7 @@ impl Running {
         }
     }
 
-    /// What the client has noticed goes to the control of sizes.
+    /// Passes the client's events to the control of sizes.
     fn tell(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
         let now = self.network.now();
         while let Some(event) = self.client.poll_event() {
@@ -255,13 +255,13 @@ impl Running {
         }
     }
 
-    /// What frames are of.
+    /// Contents of frames.
     #[cfg(test)]
     pub(super) const fn load(&self) -> &super::network::Loads<Segment> {
         self.network.load()
     }
 
-    /// What it has cost so far.
+    /// Costs so far.
     pub fn outcome(&self, plan: &Transfer) -> Outcome {
         let now = self.ended.unwrap_or(self.network.now());
         let began = self.began.unwrap_or(now);

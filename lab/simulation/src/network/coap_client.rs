@@ -1,4 +1,4 @@
-//! A CoAP client that asks for the same thing again and again, and notes how long each exchange took.
+//! CoAP client that repeats a request, and records the duration of each exchange.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -12,65 +12,65 @@ use super::stream::TcpStream;
 use crate::streams::Stream;
 use crate::tcp;
 
-/// When requests are made.
+/// Times of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// One every so often, whether the one before was answered or not.
+    /// Fixed interval, independent of responses.
     Open {
-        /// From one to the next.
+        /// Time between two requests.
         interval: Duration,
     },
-    /// The next one this long after the one before was answered, or given up.
+    /// Fixed time after the previous exchange was answered or given up.
     Closed {
         /// Zero: at once.
         think: Duration,
     },
 }
 
-/// What a client asks for, and when.
+/// Requests of a client.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// The request.
+    /// Request.
     pub request: Request<'static>,
-    /// How often, at most.
+    /// Maximum number of requests.
     pub count: usize,
-    /// When the first one is made.
+    /// Time of the first request.
     pub start: Instant,
-    /// When the others are.
+    /// Times of the other requests.
     pub pace: Pace,
 }
 
-/// What carries messages.
+/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A datagram each, and so many octets that a protection of messages adds to each.
+    /// One datagram per message, with additional octets for a protection of messages.
     Udp {
-        /// Octets.
+        /// Additional octets.
         protection: usize,
     },
-    /// A stream (RFC 8323), which is opened at the start of time.
+    /// Stream (RFC 8323), which is opened at the start of time.
     Tcp(tcp::Config),
 }
 
-/// One request and what became of it.
+/// Request and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was made.
+    /// Time of the request.
     pub made: Instant,
-    /// When it was answered, or given up; nothing while it is under way.
+    /// Time at which it was answered or given up; `None` while it is in progress.
     pub ended: Option<Instant>,
-    /// Why it was not answered.
+    /// Reason that it was not answered.
     pub error: Option<CallError>,
 }
 
 impl Exchange {
-    /// From the request to its response; nothing if there was none.
+    /// Time from the request to its response; `None` without a response.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.error.is_none()).map(|ended| ended.since(self.made))
     }
 }
 
-/// The client.
+/// CoAP client.
 #[derive(Debug)]
 pub struct CoapClient {
     endpoint: Endpoint<Socket>,
@@ -78,19 +78,19 @@ pub struct CoapClient {
     server: Socket,
     sender: Sender,
     stream: Option<TcpStream>,
-    /// Octets behind each message.
+    /// Additional octets after each message.
     protection: usize,
     requests: Requests,
     next: Option<Instant>,
     under_way: BTreeMap<CallId, usize>,
     exchanges: Vec<Exchange>,
-    /// Messages that were sent again before these requests.
+    /// Number of retransmissions before these requests.
     before: u64,
     buffer: Vec<u8>,
 }
 
 impl CoapClient {
-    /// A client at `socket` that asks `server`. `choices` is where its Message IDs, Tokens and dither come from.
+    /// Creates a client at `socket` for `server`. `choices` is the source of its Message IDs, Tokens and dither.
     pub fn new(
         socket: Socket,
         server: Socket,
@@ -123,32 +123,32 @@ impl CoapClient {
         }
     }
 
-    /// Every request that was made, in that order.
+    /// Exchanges in the order of their requests.
     pub fn exchanges(&self) -> &[Exchange] {
         &self.exchanges
     }
 
-    /// When the first request was to be made: with a stream that is opened first, before it was.
+    /// Planned time of the first request; a stream is opened before.
     pub(super) const fn start(&self) -> Instant {
         self.requests.start
     }
 
-    /// Whether every request was made and has ended.
+    /// True if every request has ended.
     pub fn is_done(&self) -> bool {
         self.exchanges.len() == self.requests.count && self.under_way.is_empty()
     }
 
-    /// Messages that were sent again since these requests were begun.
+    /// Number of retransmissions during these requests.
     pub fn retransmissions(&self) -> u64 {
         self.endpoint.counters().retransmissions - self.before
     }
 
-    /// The message layer.
+    /// Message layer.
     pub const fn endpoint(&self) -> &Endpoint<Socket> {
         &self.endpoint
     }
 
-    /// Begins anew with other requests, and with all that was learned of the path.
+    /// Starts other requests, and keeps the measurements of the path.
     pub fn begin(&mut self, requests: Requests) {
         self.before = self.endpoint.counters().retransmissions;
         self.exchanges.clear();
@@ -157,12 +157,12 @@ impl CoapClient {
         self.requests = requests;
     }
 
-    /// How the stream is, if it goes by one.
+    /// Status of the stream, if there is one.
     pub fn stream_status(&self) -> Option<tcp::Status> {
         self.stream.as_ref().map(|stream| stream.connection.status())
     }
 
-    /// Whether requests can be made: a stream has to be open.
+    /// True if requests can be sent: a stream must be open.
     fn is_ready(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.connection.is_open())
     }
@@ -186,7 +186,7 @@ impl CoapClient {
                 Ok(call) => {
                     self.under_way.insert(call, number);
                 }
-                // There is no room for it: it fails at once.
+                // No room for it: the exchange fails at once.
                 Err(_) => self.end(now, number, Some(CallError::NoResponse)),
             }
         }
@@ -239,7 +239,7 @@ impl Host for CoapClient {
                 let octets = stream.handle_segment(now, &segment);
                 if stream.has_just_opened() {
                     self.endpoint.connected(now, from);
-                    // Whoever opens late begins late.
+                    // A stream that opens late delays the first request.
                     self.next = self.next.map(|next| next.max(now));
                 }
                 let mut rest = &octets[..];

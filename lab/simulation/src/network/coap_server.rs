@@ -1,4 +1,4 @@
-//! A CoAP server that answers every request with the same content, at once.
+//! CoAP server that answers every request at once, with equal content.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,25 +11,25 @@ use super::stream::TcpStream;
 use crate::streams::Stream;
 use crate::tcp::{self, Segment};
 
-/// The server.
+/// CoAP server.
 #[derive(Debug)]
 pub struct CoapServer {
     endpoint: Endpoint<Socket>,
     socket: Socket,
     sender: Sender,
     streams: BTreeMap<Socket, TcpStream>,
-    /// Segments that went out between two writes.
+    /// Segments that were sent between two writes.
     segments: VecDeque<(Socket, Segment)>,
     tcp: tcp::Config,
     isn: u32,
-    /// Octets behind each message.
+    /// Additional octets after each message.
     protection: usize,
     response: Response<'static>,
     buffer: Vec<u8>,
 }
 
 impl CoapServer {
-    /// A server at `socket`, for datagrams with so many octets of protection, and for streams.
+    /// Creates a server at `socket`, for datagrams with additional octets of protection, and for streams.
     pub fn new(
         socket: Socket,
         protection: usize,
@@ -52,18 +52,18 @@ impl CoapServer {
         }
     }
 
-    /// The same, whose datagrams are counted in random steps: [`Sender::stepping`].
+    /// Counts its datagrams in random steps: [`Sender::stepping`].
     pub(super) fn stepping(self, mut steps: Stream) -> Self {
         Self { sender: Sender::stepping(steps.next_u64() as u16, steps), ..self }
     }
 
-    /// What the message layer has counted.
+    /// Counters of the message layer.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()
     }
 
-    /// Every response is a write of its own, as servers do it that answer one request after the other: Nagle's algorithm
-    /// sees the first before the second is there.
+    /// Writes every response separately, as servers do that answer one request after the other: Nagle's algorithm
+    /// handles the first before the second exists.
     fn write(&mut self, now: Instant) {
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
             let Some(stream) = self.streams.get_mut(&transmit.peer) else { continue };
@@ -81,7 +81,7 @@ impl CoapServer {
         event: &Event<'_, Socket>,
     ) {
         if let Event::Request { id, .. } = event {
-            // A response that there is no room for is dropped: the client asks again.
+            // A response without room is dropped: the client repeats its request.
             let _ = endpoint.respond(now, *id, response);
         }
     }

@@ -1,4 +1,4 @@
-//! A TCP connection that carries as much as it can: cross traffic, as FTP was.
+//! TCP connection with unlimited data: cross traffic, as by FTP.
 
 use thinair_wire::time::Instant;
 
@@ -7,27 +7,27 @@ use super::ip::{self, Payload, Sender, Socket};
 use super::stream::TcpStream;
 use crate::tcp::{self, Status};
 
-/// One end of it.
+/// End of a download.
 #[derive(Debug)]
 pub struct Download {
     socket: Socket,
     other: Socket,
     sender: Sender,
     stream: TcpStream,
-    /// When the connection is opened, at the end that asks.
+    /// Time at which the receiver opens the connection.
     start: Option<Instant>,
-    /// Octets that are still to be sent.
+    /// Octets still to be sent.
     left: u64,
     received: u64,
-    /// When the latest of them have arrived.
+    /// Arrival time of the latest octets.
     latest: Option<Instant>,
 }
 
-/// Octets that are written at a time.
+/// Size of a write, in octets.
 const CHUNK: usize = 1 << 16;
 
 impl Download {
-    /// The end that receives: it opens the connection at `start`.
+    /// Receiving end, which opens the connection at `start`.
     pub fn receiver(socket: Socket, other: Socket, config: tcp::Config, start: Instant) -> Self {
         let stream = TcpStream::connect(config, start, 0x1000_0000);
         Self {
@@ -42,7 +42,7 @@ impl Download {
         }
     }
 
-    /// The end that sends `octets`, as soon as it is asked.
+    /// Sending end, which sends `octets` octets once connected.
     pub fn sender(socket: Socket, other: Socket, config: tcp::Config, octets: u64) -> Self {
         let stream = TcpStream::listen(config, 0x2000_0000);
         Self {
@@ -57,17 +57,17 @@ impl Download {
         }
     }
 
-    /// Octets that have arrived here.
+    /// Octets received here.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// When the latest octets have arrived here.
+    /// Arrival time of the latest octets.
     pub const fn latest(&self) -> Option<Instant> {
         self.latest
     }
 
-    /// How its connection is.
+    /// Status of its connection.
     pub fn status(&self) -> Status {
         self.stream.connection.status()
     }

@@ -1,9 +1,9 @@
-//! One object over a link in virtual time, by CoAP, lean HTTP or SPDY: every packet, and which layer its octets are of.
+//! One object over a link in virtual time, by CoAP, lean HTTP or SPDY: every packet, and its octets by layer.
 //!
-//! Client and server are the engines that `thinair-lab fetch` and `thinair-lab serve` have, over our TCP. It behaves as that of
-//! [`Kernel`](Stack::Kernel)s does, where a SYN-ACK goes before the application has seen the request, and a SYN carries no
-//! more than what is left beside all options that there can be; or as RFC 7413 allows at [best](Stack::Best): the SYN is
-//! filled, and the response rides in the SYN-ACK.
+//! Client and server are the engines of `thinair-lab fetch` and `thinair-lab serve`, over our TCP. It behaves as that
+//! of [`Kernel`](Stack::Kernel)s, where a SYN-ACK is sent before the application has the request, and the SYN's data
+//! leaves room for all possible options; or as RFC 7413 allows at [best](Stack::Best): the SYN is filled, and the
+//! response is sent in the SYN-ACK.
 //!
 //! ```
 //! use thinair_simulation::network::fetch::{Fetch, Service, Stack};
@@ -29,7 +29,7 @@ mod tests;
 use core::time::Duration;
 
 use thinair_coap::{Config, Request, Response, number};
-use thinair_http::{Limits, Protocol, Target};
+use thinair_http::{HttpLimits, HttpProtocol, Target};
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
@@ -47,41 +47,41 @@ use thinair_emulator::{RohcChannel, Totals};
 pub use recorded::{Octets, Packet};
 pub use rounds::{Carried, Round, Rounds};
 
-/// When it is over, at the latest.
+/// Time limit of a fetch.
 const END: Duration = Duration::from_secs(600);
 
-/// Octets of headers of IPv4 and TCP without options.
+/// Size of the headers of IPv4 and TCP without options, in octets.
 const HEADERS: u16 = 40;
-/// Octets of options that a TCP header can have.
+/// Maximum size of the options of a TCP header, in octets.
 const OPTIONS: u16 = 40;
 
-/// How an object is carried.
+/// Protocol of an object's transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// CoAP over UDP, confirmable. What does not fit into a packet goes in fragments of IP.
+    /// CoAP over UDP, confirmable. Larger packets are fragmented by IP.
     Coap,
-    /// CoAP over TCP, whose connection stays: RFC 8323.
+    /// CoAP over TCP, with a persistent connection: RFC 8323.
     CoapTcp,
-    /// HTTP/1.1 with no more head than it needs, over TCP as it is.
+    /// HTTP/1.1 with a minimal head, over TCP without Fast Open.
     Http,
-    /// HTTP/1.0 without a field, with Fast Open.
+    /// HTTP/1.0 without fields, with Fast Open.
     IotHttp,
-    /// SPDY/3.1 with header blocks as short as they can be, with Fast Open.
+    /// SPDY/3.1 with the shortest header blocks, with Fast Open.
     IotSpdy,
 }
 
 impl Service {
-    const fn protocol(self) -> Option<Protocol> {
+    const fn protocol(self) -> Option<HttpProtocol> {
         match self {
             Self::Coap | Self::CoapTcp => None,
-            Self::Http => Some(Protocol::Http),
-            Self::IotHttp => Some(Protocol::IotHttp),
-            Self::IotSpdy => Some(Protocol::IotSpdy),
+            Self::Http => Some(HttpProtocol::Http),
+            Self::IotHttp => Some(HttpProtocol::IotHttp),
+            Self::IotSpdy => Some(HttpProtocol::IotSpdy),
         }
     }
 }
 
-/// How TCP and those above it work together.
+/// Interaction of TCP with the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
     /// As in Linux.
@@ -90,7 +90,7 @@ pub enum Stack {
     Best,
 }
 
-/// What TCP says beside data: what sysctls of Linux set.
+/// TCP options, as set by sysctls of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
     /// `net.ipv4.tcp_timestamps`.
@@ -99,71 +99,70 @@ pub struct TcpOptions {
     pub sack: bool,
     /// `net.ipv4.tcp_window_scaling`.
     pub window_scaling: bool,
-    /// Octets of the cookie of Fast Open, which the client has got before; nothing: it goes without
+    /// Size in octets of the Fast Open cookie, which the client has already; `None`: Fast Open without cookies
     /// (`net.ipv4.tcp_fastopen` with 0x204).
     pub cookie: Option<u8>,
 }
 
 impl TcpOptions {
-    /// Nothing that is not needed.
+    /// No optional options.
     pub const LEAN: Self = Self { timestamps: false, sack: false, window_scaling: false, cookie: None };
-    /// Linux as it is, with cookies of 8 octets.
+    /// Defaults of Linux, with cookies of 8 octets.
     pub const DEFAULT: Self = Self { timestamps: true, sack: true, window_scaling: true, cookie: Some(8) };
 }
 
-/// How the client ends a connection.
+/// End of a connection by the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// By FIN, when the object is there.
+    /// By FIN, when the object is complete.
     Response,
     /// By FIN at the end of the request.
     Request,
-    /// By RST, when the object is there.
+    /// By RST, when the object is complete.
     Reset,
-    /// It does not: what is fetched in [rounds](Fetch::rounds) comes over the same connection, where the service has one that
-    /// stays.
+    /// Never: objects of later [rounds](Fetch::rounds) use the same connection, if the service has a persistent one.
     Never,
 }
 
-/// What to fetch, and over what.
+/// Parameters of a fetch.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// How it is carried.
+    /// Protocol.
     pub service: Service,
-    /// Octets of the object, whose name is this number.
+    /// Size of the object in octets; its name is this number.
     pub octets: usize,
-    /// The link; the client is at A.
+    /// Link; the client is at A.
     pub model: LinkModel<'static>,
-    /// ROHC on the link. Packets are told as they are without.
+    /// ROHC on the link. Packets are recorded uncompressed.
     pub rohc: Option<RohcChannel>,
-    /// Octets of an IPv4 packet, 68 and more.
+    /// MTU of IPv4 in octets, at least 68.
     pub mtu: u16,
-    /// Host, and port, as HTTP and SPDY say it. `10.9.0.2:8080`
+    /// Host and port in requests of HTTP and SPDY. Default: `10.9.0.2:8080`.
     pub host: String,
-    /// How TCP and those above it work together. As kernels.
+    /// Interaction of TCP with the application. Default: [`Stack::Kernel`].
     pub stack: Stack,
-    /// What TCP says beside data. [`TcpOptions::LEAN`].
+    /// TCP options. Default: [`TcpOptions::LEAN`].
     pub options: TcpOptions,
-    /// How the client ends the connection. By FIN, when the object is there.
+    /// End of the connection by the client. Default: [`Close::Response`].
     pub close: Close,
-    /// True if the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair-lab fetch`
-    /// and `thinair-lab serve` have it with Fast Open. It does.
+    /// True if the acknowledgments of a SYN-ACK and of a request wait for the next data, as in `thinair-lab fetch` and
+    /// `thinair-lab serve` with Fast Open. Default: true.
     pub holds: bool,
-    /// Whether acknowledgments of data wait for a second segment from the beginning on, and not only behind the first 16. They do
-    /// not.
+    /// True if acknowledgments of data wait for a second segment from the start, not only after the first 16. Default:
+    /// false.
     pub thins: bool,
 }
 
-/// What came of it.
+/// Result of a fetch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fetched {
-    /// From the first packet until the last octet of the object was there; nothing if it did not come.
+    /// Time from the first packet to the last octet of the object; `None` if it did not arrive.
     pub took: Option<Duration>,
-    /// Every packet, in the order in which they were sent.
+    /// Every packet, in the order of sending.
     pub packets: Vec<Packet>,
     /// Octets of all packets by layer.
     pub octets: Octets,
-    /// What the link has carried from A and from B; with ROHC that is less.
+    /// Totals of the link from A and from B, which are smaller with ROHC.
     pub totals: [Totals; 2],
 }
 
@@ -175,7 +174,7 @@ impl Fetched {
 }
 
 impl Fetch {
-    /// The object over this link, as kernels with lean options do it.
+    /// Fetch of an object over this link, with [`Stack::Kernel`] and lean options.
     pub fn new(service: Service, octets: usize, model: LinkModel<'static>, mtu: u16) -> Self {
         Self {
             service,
@@ -192,7 +191,7 @@ impl Fetch {
         }
     }
 
-    /// Fetches it. `seed` determines every octet.
+    /// Fetches the object. `seed` determines every octet.
     pub fn run(&self, seed: u64) -> Fetched {
         let mut network = Network::new(&self.model, seed, self.rohc.as_ref());
         let sockets = Side::ALL.map(|side| Socket { address: Address::new(side, 0), port: 40_000 });
@@ -211,13 +210,13 @@ impl Fetch {
         let took = at_client.host.host.took();
         let packets = recorded::packets([at_client, at_server]);
         let sum = packets.iter().fold(Octets::default(), |sum, packet| sum + packet.octets);
-        // Of what applications have said, the object is the object; what was sent again counts as overhead.
+        // Of the application's octets, the object counts once; its retransmissions count as overhead.
         let object = if took.is_some() { self.octets.min(sum.header) } else { 0 };
         let octets = Octets { header: sum.header - object, object, ..sum };
         Fetched { took, packets, octets, totals }
     }
 
-    /// Where the server listens.
+    /// Port of the server.
     const fn port(&self) -> u16 {
         match self.service {
             Service::Coap | Service::CoapTcp => 5_683,
@@ -240,7 +239,7 @@ impl Fetch {
             let serves = serves.stepping(choices(2));
             return Some([Party::CoapClient(Box::new(asks)), Party::CoapServer(Box::new(serves))]);
         };
-        let (path, limits) = (self.path(), Limits { body: self.octets, ..Limits::default() });
+        let (path, limits) = (self.path(), HttpLimits { body: self.octets, ..HttpLimits::default() });
         let (target, lasts) = (Target { host: &self.host, path: &path }, self.close == Close::Never);
         let asks =
             if lasts { protocol.lasting_client(target, limits) } else { protocol.client(target, limits) };
@@ -261,7 +260,7 @@ impl Fetch {
         format!("/{}", self.octets)
     }
 
-    /// What a client of CoAP asks, once.
+    /// The one request of a CoAP client.
     fn requests(&self, start: Instant) -> Requests {
         let mut request = Request::get("");
         request.options.push(number::URI_PATH, self.octets.to_string().as_bytes());
@@ -269,7 +268,7 @@ impl Fetch {
     }
 
     fn is_fast(&self) -> bool {
-        self.service.protocol().is_some_and(Protocol::is_fast)
+        self.service.protocol().is_some_and(HttpProtocol::is_fast)
     }
 
     fn manners(&self) -> Manners {

@@ -1,4 +1,4 @@
-//! CoAP clients that share a link on their way to a server, with or without a download beside them.
+//! CoAP clients that share a link to a server, with or without a concurrent download.
 
 use core::time::Duration;
 
@@ -21,78 +21,78 @@ use thinair_emulator::{RohcChannel, Totals};
 const COAP: u16 = 5_683;
 const FTP_DATA: u16 = 20;
 
-/// The number of the download's ends, on either side.
+/// Host number of the download's ends, on either side.
 const DOWNLOAD: u16 = 9_999;
 
-/// An experiment, but for its seed.
+/// Experiment without its seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The link; clients are at A.
+    /// Link; clients are at A.
     pub model: LinkModel<'static>,
     /// ROHC on the link.
     pub rohc: Option<RohcChannel>,
-    /// How many clients there are.
+    /// Number of clients.
     pub clients: u16,
-    /// What carries their messages.
+    /// Transport of their messages.
     pub transport: Transport,
-    /// How clients and server are set.
+    /// Configuration of clients and server.
     pub config: Config,
-    /// What each client asks, and when.
+    /// Requests of each client.
     pub requests: Requests,
-    /// Clients begin at a random time within so long.
+    /// Time within which clients begin, at random.
     pub spread: Duration,
-    /// Octets of the content of each response.
+    /// Content of each response, in octets.
     pub content: usize,
-    /// A download of B's towards A, from the start of time.
+    /// TCP of a download from B to A, from the start of time.
     pub download: Option<tcp::Config>,
-    /// How many octets it brings; if nothing is said, it goes on as long as there is something else.
+    /// Size of the download in octets; `None`: as long as there are other events.
     pub download_octets: Option<u64>,
-    /// How often all clients run through their requests before what is measured, with a pause of a second.
+    /// Number of rounds of requests before the measured one, with pauses of a second.
     pub warm_up: usize,
-    /// When it is over, at the latest.
+    /// Time limit.
     pub end: Instant,
 }
 
-/// What an experiment has come to.
+/// Results of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Client by client.
+    /// Results by client.
     pub clients: Vec<ClientOutcome>,
-    /// What the link has carried from A and from B.
+    /// Totals of the link from A and from B.
     pub totals: [Totals; 2],
-    /// Octets that the download has brought.
+    /// Octets that the download has delivered.
     pub downloaded: u64,
-    /// From the start of time until it had brought all of its octets, if it has an end.
+    /// Time from the start until the download was complete, if it has an end.
     pub download_took: Option<Duration>,
-    /// When the last event was.
+    /// Time of the latest event.
     pub ended: Instant,
-    /// Events that were taken from the queue.
+    /// Number of events taken from the queue.
     pub events: u64,
 }
 
-/// What one client has seen.
+/// Results of one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientOutcome {
-    /// Its exchanges, in the order in which they were begun.
+    /// Its exchanges, in the order of their requests.
     pub exchanges: Vec<Exchange>,
-    /// Messages that were sent again, by the client.
+    /// Number of retransmissions by the client.
     pub retransmissions: u64,
 }
 
 impl ClientOutcome {
-    /// From the first request to the last response; nothing if none came.
+    /// Time from the first request to the last response; `None` without a response.
     pub fn completed_after(&self) -> Option<Duration> {
         let first = self.exchanges.first()?.made;
         let answered = self.exchanges.iter().filter(|exchange| exchange.took().is_some());
         Some(answered.filter_map(|exchange| exchange.ended).max()?.since(first))
     }
 
-    /// How long exchanges took that were answered.
+    /// Durations of answered exchanges.
     pub fn took(&self) -> impl Iterator<Item = Duration> {
         self.exchanges.iter().filter_map(Exchange::took)
     }
 
-    /// Their mean; nothing if none was answered.
+    /// Mean duration of answered exchanges; `None` without any.
     pub fn mean(&self) -> Option<Duration> {
         let count = u32::try_from(self.took().count()).ok().filter(|count| *count > 0)?;
         Some(self.took().sum::<Duration>() / count)
@@ -148,7 +148,7 @@ impl Host for Party {
 }
 
 impl Scenario {
-    /// Runs it. `seed` and `run` determine every octet.
+    /// Runs the experiment. `seed` and `run` determine every octet.
     pub fn run(&self, seed: u64, run: u32) -> Outcome {
         let link_seed = link_seed(seed, run);
         let mut network = Network::new(&self.model, link_seed, self.rohc.as_ref());
@@ -156,14 +156,15 @@ impl Scenario {
         outcome
     }
 
-    /// Clients that hosts in real time may be at most.
+    /// Maximum number of clients in real time.
     #[cfg(target_os = "linux")]
     pub const MOST_IN_REAL_TIME: u16 = 100;
 
-    /// Runs it in real time, with all that is random as in virtual time; and how far its times can be trusted.
+    /// Runs the experiment in real time, with random numbers as in virtual time. Returns the reliability of its times,
+    /// too.
     ///
     /// # Errors
-    /// A signal asks to end, or the system takes a device away.
+    /// A signal asks to end, or the system removes a device.
     #[cfg(target_os = "linux")]
     pub fn run_in_real_time(
         &self,
@@ -180,7 +181,7 @@ impl Scenario {
         self.populate(world, Streams::new(seed), run)?;
         for round in 0..=self.warm_up {
             let mut left = usize::from(self.clients);
-            // A client is done once: it is asked after each of its events.
+            // A client is done once: `done` is called after each of its events.
             let mut done = vec![false; left];
             let mut downloads = self.download.is_some() && self.download_octets.is_some();
             if let Some(Party::Download(download)) = world.hosts().get(left + 1) {
@@ -237,7 +238,7 @@ impl Scenario {
         Ok(outcome)
     }
 
-    /// Whether a download with an end has come to it.
+    /// True if a download with an end is complete.
     fn has_brought_all(&self, download: &Download) -> bool {
         self.download_octets.is_some_and(|octets| download.received() >= octets)
     }
@@ -276,7 +277,7 @@ impl Scenario {
     }
 }
 
-/// The seed of the link: every run has its own.
+/// Seed of the link, which differs between runs.
 fn link_seed(seed: u64, run: u32) -> u64 {
     Streams::new(seed).stream(run, 0, Purpose::Link).next_u64()
 }

@@ -1,4 +1,4 @@
-//! A TCP connection under an endpoint that wants octets in and out.
+//! TCP connection for an endpoint that reads and writes octets.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use thinair_wire::time::Instant;
 
 use crate::tcp::{Config, Connection, Event, Segment};
 
-/// A connection, and what did not fit into its buffer.
+/// Connection, and octets that exceeded its buffer.
 #[derive(Debug)]
 pub(super) struct TcpStream {
     pub(super) connection: Connection,
     waiting: VecDeque<u8>,
     opened: bool,
-    /// Segments that went out before the application was told anything.
+    /// Segments that were sent before the application was notified.
     segments: VecDeque<Segment>,
 }
 
@@ -29,7 +29,7 @@ impl TcpStream {
         Self { connection, waiting: VecDeque::new(), opened: false, segments: VecDeque::new() }
     }
 
-    /// Octets that can be read once a segment has arrived.
+    /// Handles a segment. Returns the octets that can be read.
     pub(super) fn handle_segment(&mut self, now: Instant, segment: &Segment) -> Vec<u8> {
         self.connection.handle_segment(now, segment);
         while let Some(event) = self.connection.poll_event() {
@@ -37,15 +37,15 @@ impl TcpStream {
         }
         self.push(now);
         let octets = self.connection.read(usize::MAX);
-        // What is acknowledged at once does not wait for what the application has to say: systems acknowledge before they
-        // wake it.
+        // An immediate acknowledgment does not wait for the application's data: systems acknowledge before they wake
+        // it.
         if self.connection.is_open() {
             self.segments.extend(core::iter::from_fn(|| self.connection.poll_transmit(now)));
         }
         octets
     }
 
-    /// Whether it has opened since this was asked last.
+    /// True if it has opened since the last call.
     pub(super) fn has_just_opened(&mut self) -> bool {
         core::mem::take(&mut self.opened)
     }

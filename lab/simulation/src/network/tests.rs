@@ -42,7 +42,7 @@ fn link(bps: u64, delay: Duration) -> LinkModel<'static> {
     LinkModel { a_to_b: direction, b_to_a: direction, ..LinkModel::default() }
 }
 
-/// 37 and 58 octets, each way 50 ms: the times of a calculation by hand.
+/// 37 and 58 octets, 50 ms one-way delay: times computed by hand.
 #[test]
 fn an_exchange_takes_what_the_link_says() {
     let outcome = scenario(&link(8_000, Duration::from_millis(50)), UDP, 50).run(1, 0);

@@ -1,4 +1,4 @@
-//! From what is written to what is run: defaults, ranges, and what contradicts itself.
+//! Scenario of a parsed plan: defaults, ranges, and contradictions.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -19,7 +19,7 @@ use crate::network::{Pace, Requests, Scenario, Transport};
 use crate::tcp;
 use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 
-/// What is wrong with a key.
+/// Error in the value of a key.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) key: &'static str,
@@ -30,16 +30,16 @@ fn wrong(key: &'static str, message: impl Into<String>) -> Wrong {
     Wrong { key, message: message.into() }
 }
 
-/// Octets of a packet where there is no limit: those of Ethernet.
+/// Packet size without a limit, in octets: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
 
-/// Clients that have an address.
+/// Maximum number of clients: each has an address.
 const MOST_CLIENTS: u64 = 9_000;
 
-/// Congestion control with another setting than that of its name in RFCs and drafts.
+/// Congestion controls with other settings than those of their RFCs and drafts.
 const VARIANTS: &str = "cocoa-fine (no clock granularity)";
 
-/// A number in its range, or the default.
+/// Number in its range, or the default.
 fn number(
     key: &'static str,
     told: Option<u64>,
@@ -90,7 +90,7 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
             pace,
         },
         spread: clients.spread.map_or(Duration::ZERO, |spread| spread.0),
-        // What goes in one message, without blocks.
+        // Content of one message, without blocks.
         content: number("requests.content", requests.content, 23, 0..=1_024)? as usize,
         download: document.download.as_ref().map(download).transpose()?.flatten(),
         download_octets: document.download.as_ref().map(download_octets).transpose()?.flatten(),
@@ -125,7 +125,7 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
         nstart,
         ..usual
     };
-    // A server knows every client.
+    // A server must hold state for every client.
     let max_peers = 2_048.max(clients.count.unwrap_or(1).min(MOST_CLIENTS) as usize);
     Ok(Config {
         timing: Timing { transmission, congestion, ..Timing::default() },
@@ -228,7 +228,7 @@ fn model(link: &document::Link) -> Result<LinkModel<'static>, Wrong> {
     })
 }
 
-/// The names of what can be wrong in a direction.
+/// Names of keys of a direction, for errors.
 struct Names {
     spikes: &'static str,
     queue: &'static str,
@@ -261,7 +261,7 @@ const UP: Names = names!("up");
 const DOWN: Names = names!("down");
 const BOTH: Names = names!("both");
 
-/// Changes what a preset says. What is told of a direction goes before what is told of both.
+/// Overrides a preset. Keys of one direction take precedence over those of both.
 fn change(
     direction: &mut thinair_link::Direction<'static>,
     told: [&document::Direction; 2],
@@ -269,7 +269,7 @@ fn change(
     mtu: u32,
 ) -> Result<(), Wrong> {
     let [one, both] = told;
-    // The name of a key is that of where it was told.
+    // Name of the key where the value was given.
     macro_rules! told {
         ($($key:ident).+, $name:ident) => {
             match &one.$($key).+ {
@@ -282,7 +282,7 @@ fn change(
         };
     }
     if let Some(rate) = told!(rate) {
-        // A BitRate is 1 at least.
+        // A BitRate is at least 1.
         direction.airtime = Rate::from_bps(rate.0).map_or(Airtime::None, Airtime::Rate);
     }
     direction.delay = told!(delay).map_or(direction.delay, |delay| delay.0);
@@ -337,7 +337,7 @@ fn change(
                 .ok_or_else(|| wrong(name, format!("is {rate}; give 0 to 1, as 1e-4")))?;
             direction.bit_errors =
                 if rate == Probability::NEVER { BitErrorModel::None } else { BitErrorModel::Random(rate) };
-            // A width of 64 finds all damage.
+            // A width of 64 detects all damage.
             direction.integrity = match damaged.unwrap_or(false) {
                 true => Integrity::None,
                 false => Integrity::Modelled { width: 64 },

@@ -1,4 +1,4 @@
-//! The sections and keys of a plan, as they are written. What is not told is left to `build`.
+//! Sections and keys of a plan, as written. `build` adds the defaults.
 
 use serde::Deserialize;
 use toml::Table;
@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub(super) down: Direction,
 }
 
-/// One way, or both.
+/// Settings of one direction, or of both.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Direction {

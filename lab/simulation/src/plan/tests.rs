@@ -182,7 +182,7 @@ fn a_run_without_a_response_has_no_times() {
 fn the_template_is_a_plan() {
     let plan = Plan::read(TEMPLATE).unwrap();
     assert_eq!((plan.cells.len(), plan.count), (9, 30));
-    // What is commented out holds, too.
+    // Commented-out keys are valid, too.
     let all: String = TEMPLATE
         .lines()
         .map(|line| match line.strip_prefix("# ") {
@@ -195,7 +195,7 @@ fn the_template_is_a_plan() {
     Plan::read(&all).unwrap();
 }
 
-/// Plans of the manual are plans, and every key of the format has its row in it.
+/// Plans of the manual are valid, and every key of the format has its row in it.
 #[test]
 fn the_manual_is_right() {
     let manual = include_str!("../../../../docs/lab.md");

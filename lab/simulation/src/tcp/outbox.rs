@@ -1,4 +1,4 @@
-//! What is to be sent: octets in their order, which of them go next, and when they go again.
+//! Send side: octets in order, choice of the next segment, and retransmissions.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -11,7 +11,8 @@ use super::retransmission::Timeout;
 use super::scoreboard::{Scoreboard, THRESHOLD};
 use super::{Config, Nagle};
 
-/// Numbers count from the SYN, which is 0; the first octet is 1, and the FIN is behind the last.
+/// Send side of a connection. Numbers count from the SYN, which is 0; the first octet is 1, and the FIN follows the
+/// last one.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
     config: Rules,
@@ -22,27 +23,27 @@ pub(super) struct Outbox {
     acknowledged: u64,
     next: u64,
     closed: bool,
-    /// The end of what the other side takes.
+    /// End of the other side's window.
     edge: u64,
-    /// Octets of a segment, with its options.
+    /// Size of a segment with its options, in octets.
     segment_size: u16,
     board: Scoreboard,
     congestion: Congestion,
     timeout: Timeout,
     duplicates: u32,
-    /// Fast recovery lasts until this is acknowledged.
+    /// Number whose acknowledgment ends fast recovery.
     recovery: Option<u64>,
-    /// No fast recovery before this is acknowledged. RFC 6582, section 3.2, "recover".
+    /// Number before whose acknowledgment no fast recovery begins. RFC 6582, section 3.2, "recover".
     recover: u64,
-    /// The next segment that is lost is sent whatever the window says.
+    /// The next lost segment is sent regardless of the window.
     forced: bool,
     timer: Option<(Instant, Timer)>,
-    /// A probe is to be sent, or was sent in this flight.
+    /// Probe of this flight.
     probe: Probe,
     pub(super) retransmissions: u64,
 }
 
-/// What of a [`Config`] is asked for again and again: a simulation may hold many thousands.
+/// Often used fields of a [`Config`]: a simulation may hold many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     window: Option<u32>,
@@ -78,7 +79,7 @@ enum Probe {
     Sent,
 }
 
-/// A segment to send: `start` is 0 if it has the SYN.
+/// Segment to send: `start` is 0 if it has the SYN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: u64,
@@ -87,20 +88,20 @@ pub(super) struct Piece {
     pub(super) payload: Vec<u8>,
 }
 
-/// What an acknowledgment says.
+/// Content of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledgment<'a> {
     pub(super) number: u64,
-    /// In octets, scaled.
+    /// Window in octets, scaled.
     pub(super) window: u64,
     pub(super) blocks: &'a [(u64, u64)],
-    /// It carries nothing else.
+    /// The segment has no data.
     pub(super) alone: bool,
-    /// The round trip by timestamps.
+    /// Round trip by timestamps.
     pub(super) echoed: Option<Duration>,
 }
 
-/// What an acknowledgment has told.
+/// Consequences of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     pub(super) octets: u64,
@@ -143,7 +144,7 @@ impl Outbox {
         self.closed = true;
     }
 
-    /// Behind the last octet: where the FIN is.
+    /// Number after the last octet: that of the FIN.
     fn end(&self) -> u64 {
         self.kept + self.octets.len() as u64
     }
@@ -156,12 +157,12 @@ impl Outbox {
         self.next
     }
 
-    /// Whether everything, with a FIN, was acknowledged.
+    /// True if everything, with a FIN, was acknowledged.
     pub(super) fn is_done(&self) -> bool {
         self.closed && self.acknowledged > self.end()
     }
 
-    /// Octets of the application that are not acknowledged.
+    /// Unacknowledged octets of the application.
     pub(super) fn waiting(&self) -> usize {
         self.octets.len()
     }
@@ -182,15 +183,15 @@ impl Outbox {
         &self.timeout
     }
 
-    /// Segments that take room in the window.
+    /// Segments that count against the window.
     pub(super) fn in_flight(&self) -> u32 {
         if self.recovery.is_none() && self.acknowledged >= self.recover {
-            // Of those that have left the network out of order two make room. RFC 3042, section 2.
+            // Of the segments that have left the network out of order, two make room. RFC 3042, section 2.
             let most = if self.config.limited_transmit { 2 } else { 0 };
             return self.board.len()
                 - self.board.sacked().max(self.duplicates).min(most).min(self.board.len());
         }
-        // Without SACK every duplicate says that one has left. RFC 6582, section 3.2, step 3.
+        // Without SACK every duplicate acknowledgment shows that a segment has left. RFC 6582, section 3.2, step 3.
         let left = if self.board.sacked() == 0 { self.duplicates } else { 0 };
         self.board.pipe().saturating_sub(left)
     }
@@ -199,12 +200,12 @@ impl Outbox {
         self.timer.map(|(at, _)| at)
     }
 
-    /// The window of the other side from a segment without an acknowledgment of anything new: a SYN.
+    /// Sets the window of the other side from a segment that acknowledges nothing new: a SYN.
     pub(super) fn set_window(&mut self, window: u64) {
         self.edge = self.edge.max(self.acknowledged + window);
     }
 
-    /// Data that went with the SYN were not taken: they go again. RFC 7413, section 4.2.2.
+    /// Retransmits data of the SYN that was not accepted. RFC 7413, section 4.2.2.
     pub(super) fn resend_behind_syn(&mut self) {
         if !self.board.is_empty() {
             self.board.mark_all_lost();
@@ -267,7 +268,7 @@ impl Outbox {
         self.probe = Probe::None;
         match self.recovery {
             Some(point) if ack.number < point => {
-                // A partial acknowledgment: without SACK the next one is lost too. RFC 6582, section 3.2, step 3.
+                // A partial acknowledgment: without SACK the next segment is lost too. RFC 6582, section 3.2, step 3.
                 if self.board.sacked() == 0 {
                     self.duplicates = self.duplicates.saturating_sub(segments);
                     self.forced |= self.board.mark_first_lost();
@@ -281,7 +282,7 @@ impl Outbox {
                 self.duplicates = 0;
                 let window = self.window();
                 let slow_start = self.congestion.window() < self.congestion.threshold();
-                // A window that was not used does not grow. RFC 9293 has no word on it; RFC 7661, section 4.
+                // An unused window does not grow. RFC 9293 does not define this; RFC 7661, section 4.
                 if before >= window || slow_start && 2 * before >= window {
                     self.congestion.on_acked(now, segments, rtt);
                 }
@@ -308,13 +309,13 @@ impl Outbox {
         }
     }
 
-    /// cwnd, and what the plan says.
+    /// cwnd, within the limit of the configuration.
     fn window(&self) -> u32 {
         self.congestion.window().min(self.config.window.unwrap_or(u32::MAX)).max(1)
     }
 
-    /// The next segment that may go. `options` octets of options go with each segment; `handshake`: only the SYN may be sent
-    /// again.
+    /// Returns the next segment that may be sent. `options`: octets of options in each segment; `handshake`: only the
+    /// SYN may be retransmitted.
     pub(super) fn poll(&mut self, now: Instant, options: usize, handshake: bool) -> Option<Piece> {
         let most = u64::from(self.segment_size).saturating_sub(options as u64).max(1);
         let room = self.in_flight() < self.window();
@@ -323,7 +324,7 @@ impl Outbox {
             if !handshake || syn {
                 let first = core::mem::take(&mut self.forced);
                 self.retransmissions += 1;
-                // A SYN goes again without data, as Linux sends it. RFC 7413, section 4.2.1.
+                // A SYN is retransmitted without data, as by Linux. RFC 7413, section 4.2.1.
                 let sent = self.board.send_again(if syn { 1 } else { most })?;
                 if first {
                     self.timer = None;
@@ -361,7 +362,7 @@ impl Outbox {
         if small && held {
             return None;
         }
-        // A window that is almost closed is not filled with a small segment. RFC 9293, section 3.8.6.2.1.
+        // An almost closed window is not filled with a small segment. RFC 9293, section 3.8.6.2.1.
         if small && self.next + len < self.end() && !self.board.is_empty() {
             return None;
         }
@@ -370,7 +371,7 @@ impl Outbox {
         Some(self.piece(start, end))
     }
 
-    /// The SYN, with as many octets as may go with it; and with the FIN, if it may and nothing is left.
+    /// Returns the SYN, with up to `most` octets; and with the FIN, if allowed and no data is left.
     pub(super) fn first(&mut self, now: Instant, most: u64, fin: bool) -> Piece {
         let octets = (self.octets.len() as u64).min(most);
         let fin = fin && self.closed && 1 + octets == self.end();
@@ -379,7 +380,7 @@ impl Outbox {
         self.piece(0, end)
     }
 
-    /// Octets that may be sent for the first time, and fit into a segment.
+    /// Unsent octets that fit into a segment.
     fn unsent(&self, most: u64) -> u64 {
         self.end().min(self.edge).saturating_sub(self.next).min(most)
     }
@@ -417,7 +418,7 @@ impl Outbox {
         }
         let retransmission = now + self.timeout.now();
         self.timer = Some(match self.probe_after() {
-            // A probe takes the place of a timeout that would come first. RFC 8985, section 7.2.
+            // A probe replaces a later timeout. RFC 8985, section 7.2.
             Some(after) => ((now + after).min(retransmission), Timer::Probe),
             None => (retransmission, Timer::Retransmission),
         });
@@ -438,7 +439,7 @@ impl Outbox {
         Some(smoothed * 2 + late)
     }
 
-    /// Does what is due. Nothing if the other side is given up.
+    /// Handles an expired timer. Returns `None` if the connection is given up.
     pub(super) fn on_timer(&mut self, now: Instant) -> Option<Told> {
         let mut told = Told::default();
         let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(told) };
@@ -449,7 +450,7 @@ impl Outbox {
             }
             Timer::Persist => {
                 self.timeout.back_off();
-                // One octet behind the window, which is acknowledged or not.
+                // One octet beyond the window, which is acknowledged or not.
                 self.edge = self.edge.max(self.next + 1);
             }
             Timer::Retransmission => {

@@ -1,4 +1,4 @@
-//! Segments that were sent and not acknowledged, and what is known of each. RFC 6675.
+//! Unacknowledged segments, and the state of each. RFC 6675.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 /// DupThresh. RFC 6675, section 2.
 pub(super) const THRESHOLD: u32 = 3;
 
-/// A segment that was sent. Numbers count from the SYN, which is 0, and do not wrap.
+/// Sent segment. Numbers count from the SYN, which is 0, and do not wrap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) start: u64,
@@ -16,39 +16,39 @@ pub(super) struct Sent {
     first: Instant,
     pub(super) transmissions: u8,
     fate: Fate,
-    /// It was not full: what Minshall's variant of Nagle's algorithm waits for.
+    /// Not full: Minshall's variant of Nagle's algorithm waits for its acknowledgment.
     small: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Under way.
+    /// In flight.
     Sent,
-    /// The other side has said that it has it.
+    /// SACKed by the other side.
     Sacked,
-    /// Taken for lost.
+    /// Considered lost.
     Lost,
-    /// Taken for lost, and sent again.
+    /// Considered lost, and retransmitted.
     SentAgain,
 }
 
-/// What an acknowledgment has done.
+/// Effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// Segments that are gone, or SACKed, now.
+    /// Number of segments newly acknowledged or SACKed.
     pub(super) segments: u32,
-    /// The round trip of the first one that was sent once.
+    /// Round trip of the first one that was sent once.
     pub(super) rtt: Option<Duration>,
-    /// Whether SACK blocks told anything new.
+    /// True if SACK blocks had news.
     pub(super) sacked: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     sent: VecDeque<Sent>,
-    /// Segments under way: neither SACKed nor taken for lost, or sent again since. RFC 6675, "Pipe".
+    /// Segments in flight: neither SACKed nor considered lost, or retransmitted since. RFC 6675, "Pipe".
     pipe: u32,
-    /// Those that are SACKed.
+    /// Number of SACKed segments.
     sacked: u32,
 }
 
@@ -73,13 +73,13 @@ impl Scoreboard {
         self.sent.iter().any(|sent| sent.small)
     }
 
-    /// A new segment goes out.
+    /// Adds a new segment.
     pub(super) fn push(&mut self, now: Instant, start: u64, end: u64, small: bool) {
         self.sent.push_back(Sent { start, end, first: now, transmissions: 1, fate: Fate::Sent, small });
         self.pipe += 1;
     }
 
-    /// The first that is to be sent again, without its octets behind `most`, which become a segment of their own.
+    /// Returns the first segment to retransmit, up to `most` octets of it; the rest becomes a separate segment.
     pub(super) fn send_again(&mut self, most: u64) -> Option<Sent> {
         let at = self.sent.iter().position(|sent| sent.fate == Fate::Lost)?;
         self.cut(at, most);
@@ -90,7 +90,7 @@ impl Scoreboard {
         Some(*sent)
     }
 
-    /// The last one, sent again as a probe. RFC 8985, section 7.3.
+    /// Returns the last segment, to be retransmitted as a probe. RFC 8985, section 7.3.
     pub(super) fn probe(&mut self, most: u64) -> Option<Sent> {
         let at = self.sent.iter().rposition(|sent| matches!(sent.fate, Fate::Sent | Fate::SentAgain))?;
         let sent = *self.sent.get(at)?;
@@ -116,7 +116,7 @@ impl Scoreboard {
         self.sent.insert(at + 1, rest);
     }
 
-    /// Everything in front of `acknowledged` has arrived, and what is in `blocks`.
+    /// Handles an acknowledgment up to `acknowledged`, and SACK `blocks`.
     pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64, blocks: &[(u64, u64)]) -> Progress {
         let mut progress = Progress::default();
         let mut again = false;
@@ -137,8 +137,8 @@ impl Scoreboard {
             progress.segments += u32::from(sent.fate != Fate::Sacked);
             self.sent.pop_front();
         }
-        // What came behind a hole has waited for it, so its time tells nothing of the path. RFC 6298, section 3: timing is
-        // given up with a retransmission, as Linux does for all that one acknowledgment covers.
+        // A segment after a gap has waited for it, so its time does not measure the path. RFC 6298, section 3: timing
+        // stops with a retransmission, as in Linux for all segments of one acknowledgment.
         progress.rtt = progress.rtt.filter(|_| !again);
         for (start, end) in blocks {
             for sent in self.sent.iter_mut().filter(|sent| sent.start >= *start && sent.end <= *end) {
@@ -158,8 +158,8 @@ impl Scoreboard {
         progress
     }
 
-    /// Takes for lost what has three segments behind it that are SACKed; fewer if the flight is shorter and no `more` is to
-    /// come (RFC 5827, section 3.2). True if there is any that was not known.
+    /// Marks segments as lost that precede three SACKed segments; fewer if the flight is shorter and no `more` will
+    /// follow (RFC 5827, section 3.2). Returns true if any is new.
     pub(super) fn mark_lost(&mut self, more: bool) -> bool {
         let short = if more { THRESHOLD } else { self.len().saturating_sub(1).clamp(1, THRESHOLD) };
         let mut behind = self.sacked;
@@ -181,7 +181,7 @@ impl Scoreboard {
         any
     }
 
-    /// Takes the first one for lost: the third duplicate acknowledgment, or a partial one. RFC 6582, section 3.2.
+    /// Marks the first segment as lost: the third duplicate acknowledgment, or a partial one. RFC 6582, section 3.2.
     pub(super) fn mark_first_lost(&mut self) -> bool {
         match self.sent.front_mut() {
             Some(sent) if sent.fate == Fate::Sent => {
@@ -193,7 +193,7 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer has run out: whatever is not SACKed is lost.
+    /// Marks all segments as lost that are not SACKed, after the retransmission timeout.
     pub(super) fn mark_all_lost(&mut self) {
         for sent in self.sent.iter_mut().filter(|sent| sent.fate != Fate::Sacked) {
             sent.fate = Fate::Lost;
@@ -201,7 +201,7 @@ impl Scoreboard {
         self.pipe = 0;
     }
 
-    /// How often the first one was sent.
+    /// Number of transmissions of the first segment.
     pub(super) fn transmissions_of_first(&self) -> u8 {
         self.sent.front().map_or(0, |sent| sent.transmissions)
     }

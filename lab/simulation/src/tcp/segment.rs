@@ -1,4 +1,4 @@
-//! A segment as a value, and its octets. RFC 9293, section 3.1.
+//! Segment, and its encoding. RFC 9293, section 3.1.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use thinair_wire::header::tcp::{Tcp, kind};
 
 use super::fast_open::Cookie;
 
-/// Fast Open. RFC 7413, section 4.1.1.
+/// Option kind of Fast Open. RFC 7413, section 4.1.1.
 const FAST_OPEN: u8 = 34;
 
-/// One segment, without ports.
+/// Segment without ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the SYN, or of the first octet.
@@ -25,7 +25,7 @@ pub struct Segment {
     pub rst: bool,
     /// PSH.
     pub psh: bool,
-    /// Window as it stands in the header, before scaling.
+    /// Window in the header, before scaling.
     pub window: u16,
     /// Options.
     pub options: Options,
@@ -33,7 +33,7 @@ pub struct Segment {
     pub payload: Vec<u8>,
 }
 
-/// Options that are known.
+/// Known options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Maximum Segment Size.
@@ -50,7 +50,7 @@ pub struct Options {
     pub fast_open: Option<Option<Cookie>>,
 }
 
-/// Up to 4 blocks: first sequence number, and the one behind the last. RFC 2018, section 3.
+/// Up to 4 blocks: first sequence number, and the one after the last. RFC 2018, section 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -58,7 +58,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// One more, if there is room.
+    /// Adds a block, if there is room.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.len)) {
             *place = (start, end);
@@ -66,16 +66,16 @@ impl SackBlocks {
         }
     }
 
-    /// Those that are there.
+    /// Blocks in use.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         self.blocks.get(..usize::from(self.len)).unwrap_or_default()
     }
 }
 
-/// Octets are not a segment.
+/// Reason that octets are no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// The header is cut off, or its Data Offset is wrong.
+    /// The header is truncated, or its Data Offset is wrong.
     Malformed,
     /// The checksum is wrong.
     Checksum,
@@ -93,17 +93,17 @@ impl fmt::Display for SegmentError {
 impl std::error::Error for SegmentError {}
 
 impl Segment {
-    /// Sequence numbers that it takes: octets, SYN and FIN.
+    /// Number of sequence numbers: octets, SYN and FIN.
     pub fn sequence_length(&self) -> u32 {
         self.payload.len() as u32 + u32::from(self.syn) + u32::from(self.fin)
     }
 
-    /// Octets of its header.
+    /// Size of the header, in octets.
     pub fn header_len(&self) -> usize {
         Tcp::LEN + self.options.write().1
     }
 
-    /// Its octets, header and payload. `pseudo` is the sum over the pseudo header without the length, which is added here.
+    /// Encodes header and payload. `pseudo` is the sum over the pseudo header without the length, which is added here.
     pub fn write(&self, source_port: u16, destination_port: u16, pseudo: Sum) -> Vec<u8> {
         let (options, len) = self.options.write();
         let header = Tcp {
@@ -121,7 +121,7 @@ impl Segment {
             ..Tcp::default()
         };
         let mut octets = vec![0; header.len()];
-        // There is room for the whole header.
+        // The buffer has the room.
         let _ = header.write(&mut octets, 0);
         octets.extend_from_slice(&self.payload);
         let checksum = pseudo.word(octets.len() as u16).octets(&octets).checksum();
@@ -129,10 +129,10 @@ impl Segment {
         octets
     }
 
-    /// Ports and segment that `octets` are; `pseudo` as in [`write`](Self::write).
+    /// Parses ports and segment; `pseudo` as in [`write`](Self::write).
     ///
     /// # Errors
-    /// It is cut off or damaged: it is to be dropped.
+    /// The segment is truncated or damaged, and must be dropped.
     pub fn read(octets: &[u8], pseudo: Sum) -> Result<(u16, u16, Self), SegmentError> {
         let header = Tcp::read(octets).map_err(|_| SegmentError::Malformed)?;
         if pseudo.word(octets.len() as u16).octets(octets).checksum() != 0 {
@@ -154,7 +154,7 @@ impl Segment {
 }
 
 impl Options {
-    /// In the order in which Linux writes them; NOPs in front of what is to lie on a multiple of 4 octets.
+    /// Encodes the options in the order of Linux, with NOPs before fields that are aligned to 4 octets.
     fn write(&self) -> ([u8; 40], usize) {
         let mut out = Appended { octets: [kind::NOP; 40], len: 0 };
         if let Some(mss) = self.mss {
@@ -193,7 +193,7 @@ impl Options {
         (out.octets, out.len.next_multiple_of(4).min(40))
     }
 
-    /// What is not known, or has a wrong length, is left out.
+    /// Parses the options. Unknown ones, or those with a wrong length, are left out.
     fn read(header: &Tcp<'_>) -> Self {
         let mut options = Self::default();
         for (option, octets) in header.walk() {
@@ -244,7 +244,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The SYN of a Linux client with Fast Open, and its length.
+    /// SYN of a Linux client with Fast Open, and its length.
     #[test]
     fn a_syn_with_every_option_fits() {
         let options = Options {

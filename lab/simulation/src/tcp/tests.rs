@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::*;
 use crate::{EventQueue, Purpose, Streams};
 
-/// What a wire does to segment number `n` of a side (0: client, 1: server): delays of its copies; none if it is lost.
+/// Delivery of segment number `n` of a side (0: client, 1: server): delays of its copies; empty if it is lost.
 type Fate = Box<dyn FnMut(usize, u64, &Segment) -> Vec<Duration>>;
 
 struct Wire {
@@ -16,7 +16,7 @@ struct Wire {
     queue: EventQueue<(usize, Option<Segment>)>,
     fate: Fate,
     count: [u64; 2],
-    /// What was sent: when, by whom, what.
+    /// Sent segments: time, side, segment.
     log: Vec<(Duration, usize, Segment)>,
     events: [Vec<Event>; 2],
 }
@@ -44,14 +44,14 @@ impl Wire {
         Self::new(config, config)
     }
 
-    /// `side`'s `n`-th segments, counted from 0, are lost.
+    /// Loses segments `n` of `side`, counted from 0.
     fn lose(mut self, side: usize, lost: &'static [u64]) -> Self {
         self.fate =
             Box::new(move |from, n, _| if from == side && lost.contains(&n) { vec![] } else { vec![DELAY] });
         self
     }
 
-    /// The application at `end` does something now.
+    /// Performs an action of the application at `end` now.
     fn act<T>(&mut self, end: usize, act: impl FnOnce(&mut Connection, Instant) -> T) -> T {
         let now = self.queue.now();
         let result = act(&mut self.ends[end], now);
@@ -77,7 +77,7 @@ impl Wire {
         }
     }
 
-    /// Until `time`, or until nothing is to happen any more.
+    /// Runs until `time`, or until no event is left.
     fn run(&mut self, until: Duration) {
         let end = Instant::ZERO + until;
         while let Some((now, (to, segment))) = self.queue.next_before(end) {
@@ -93,7 +93,7 @@ impl Wire {
         }
     }
 
-    /// Milliseconds and payload octets of what `side` sent behind its SYN, without empty segments.
+    /// Milliseconds and payload octets of `side`'s segments after its SYN, without empty ones.
     fn data(&self, side: usize) -> Vec<(u128, usize)> {
         let sent = self.log.iter().filter(|(_, from, segment)| *from == side && !segment.payload.is_empty());
         sent.map(|(at, _, segment)| (at.as_millis(), segment.payload.len())).collect()
@@ -148,7 +148,7 @@ fn a_window_doubles_each_round_trip() {
     assert_eq!(wire.ends[1].read(usize::MAX).len(), 50_000);
 }
 
-/// RFC 2018 and RFC 6675: one segment of a flight is lost, and alone sent again, a round trip later.
+/// RFC 2018 and RFC 6675: one segment of a flight is lost, and alone retransmitted, a round trip later.
 #[test]
 fn a_lost_segment_is_sent_again_at_the_third_sack() {
     let mut wire = Wire::of(plain()).lose(0, &[4]);
@@ -162,13 +162,13 @@ fn a_lost_segment_is_sent_again_at_the_third_sack() {
     };
     assert_eq!(wire.log.iter().filter_map(blocks).max(), Some(1));
     assert!(wire.events[0].contains(&Event::Lost(Loss::Fast)));
-    // Half of the 8 that were under way when the loss was noticed.
+    // Half of the 8 that were in flight when the loss was detected.
     assert_eq!(wire.events[0].iter().filter(|event| matches!(event, Event::Lost(_))).count(), 1);
     assert_eq!(wire.ends[0].status().window, 4);
     assert_eq!(wire.ends[1].read(usize::MAX).len(), 10_000);
 }
 
-/// RFC 6582: without SACK, a round trip for each one that is lost.
+/// RFC 6582: without SACK, one round trip for each lost segment.
 #[test]
 fn new_reno_mends_a_hole_each_round_trip() {
     let mut wire = Wire::of(Config { sack: false, limited_transmit: false, ..plain() }).lose(0, &[3, 5]);
@@ -259,7 +259,7 @@ fn the_rest_of_a_large_write_waits_with_rfc_896_alone() {
     assert_eq!(sent(Nagle::Minshall), [(1_000, 1_000), (1_000, 200)]);
 }
 
-/// RFC 8985, section 7: the last segment of a flight is lost, and sent again after two round trips and 200 ms.
+/// RFC 8985, section 7: the last segment of a flight is lost, and retransmitted after two round trips and 200 ms.
 #[test]
 fn a_lost_tail_is_probed() {
     let config = Config { tail_loss_probe: true, floor: Floor::Timeout(SECOND), ..plain() };
@@ -271,7 +271,7 @@ fn a_lost_tail_is_probed() {
     assert_eq!(wire.ends[1].read(9), b"x");
 }
 
-/// What is sent again is cut to the size that holds then.
+/// Retransmissions are cut to the current size.
 #[test]
 fn a_segment_size_holds_for_what_is_sent_again_too() {
     let mut wire = Wire::of(plain()).lose(0, &[2]);
@@ -315,7 +315,7 @@ fn a_closed_window_is_probed_until_it_opens() {
 fn fast_open(client: FastOpen, server: FastOpen) -> (Wire, Vec<u128>) {
     let config = |fast_open| Config { fast_open, mss: 88, nagle: Nagle::Off, ..plain() };
     let mut wire = Wire::new(config(client), config(server));
-    // The request is written before the first segment goes.
+    // The request is written before the first segment is sent.
     wire.ends[0].write(Instant::ZERO, &[1; 72]);
     let mut answered = false;
     let mut read = Vec::new();
@@ -333,26 +333,26 @@ fn fast_open(client: FastOpen, server: FastOpen) -> (Wire, Vec<u128>) {
     (wire, read)
 }
 
-/// RFC 7413. 72 octets in segments of 88: what fits beside 24 octets of options goes with the SYN.
+/// RFC 7413. 72 octets in segments of 88: the SYN has room for the octets beside 24 octets of options.
 #[test]
 fn fast_open_saves_a_round_trip_once_there_is_a_cookie() {
     let cookie = Cookie::new(b"12345678");
     let (wire, read) = fast_open(FastOpen::Off, FastOpen::Cookie(cookie));
     assert_eq!((read, wire.log[0].2.payload.len()), (vec![210], 0));
-    // The first time it is asked for, then it is handed out.
+    // The client first requests a cookie, then the server grants it.
     let (wire, read) = fast_open(FastOpen::Cookie(None), FastOpen::Cookie(cookie));
     assert_eq!((read, wire.log[0].2.payload.len()), (vec![210], 0));
     assert!(wire.events[0].contains(&Event::Cookie(cookie.unwrap())));
     let (wire, _) = fast_open(FastOpen::Cookie(cookie), FastOpen::Cookie(cookie));
     let syn = &wire.log[0].2;
     assert_eq!((syn.header_len(), syn.payload.len()), (44, 64));
-    // A wrong one: the data of the SYN go again, and the right one comes.
+    // Wrong cookie: the data of the SYN is retransmitted, and the right cookie is granted.
     let (wire, read) = fast_open(FastOpen::Cookie(Cookie::new(b"wrong!")), FastOpen::Cookie(cookie));
     assert_eq!(read, [210]);
     assert!(wire.events[0].contains(&Event::Cookie(cookie.unwrap())));
 }
 
-/// The request rides in the SYN and the reply in the SYN-ACK.
+/// The request is sent in the SYN and the response in the SYN-ACK.
 #[test]
 fn without_a_cookie_request_and_reply_take_one_round_trip() {
     let config = Config { fast_open: FastOpen::Cookieless, mss: 500, ..plain() };
@@ -360,7 +360,7 @@ fn without_a_cookie_request_and_reply_take_one_round_trip() {
     wire.ends[0].write(Instant::ZERO, &[1; 72]);
     wire.fate = Box::new(|_, _, _| vec![DELAY]);
     wire.act(0, |_, _| ());
-    // The server's application answers while the SYN is handled.
+    // The server's application responds while the SYN is handled.
     let (now, (_, segment)) = loop {
         let next = wire.queue.next().unwrap();
         if next.1.1.is_some() {
@@ -403,7 +403,8 @@ fn nobody_answers_a_wrong_segment_of_a_handshake() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Over a wire that loses, doubles and reorders, octets arrive as they were sent, in both directions, and both sides end.
+    /// Over a wire that loses, duplicates and reorders, octets arrive unaltered, in both directions, and both sides
+    /// end.
     #[test]
     fn octets_arrive_in_their_order_whatever_the_wire_does(
         seed: u64,
@@ -457,7 +458,7 @@ proptest! {
         prop_assert!(wire.ends.iter().all(Connection::is_closed));
     }
 
-    /// Whatever arrives, nothing panics, and what was read before does not change.
+    /// No segment causes a panic, and octets already read do not change.
     #[test]
     fn any_segment_is_survived(
         segments in proptest::collection::vec((any::<[u32; 2]>(), 0..64_u8, any::<u16>(), 0..20_usize, any::<(u32, u32)>()), 0..40),

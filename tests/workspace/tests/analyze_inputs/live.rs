@@ -1,4 +1,4 @@
-//! Captures on an interface. Root is needed, for a network of the test's own; without, the tests are skipped.
+//! Captures on an interface. They need root, for separate network namespaces; without it, the tests are skipped.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::UdpSocket;
@@ -36,7 +36,7 @@ impl Hosts {
         Self { one, other }
     }
 
-    /// Starts to capture, and returns when the command does. What it writes to standard error after that goes on.
+    /// Starts a capture, and returns when the command has announced it, with the rest of its standard error.
     fn capture(&self, arguments: &[&str]) -> (Child, BufReader<std::process::ChildStderr>) {
         let mut command = Command::new(command());
         command.args(["analyze", "--interface", "eth0"]).args(arguments);
@@ -49,7 +49,7 @@ impl Hosts {
         (child, stderr)
     }
 
-    /// Sends datagrams of a call from the one host to the other.
+    /// Sends datagrams of a call from one host to the other.
     fn send(&self, count: u32) {
         let to = self.other.within(|| UdpSocket::bind("192.0.2.2:5004").unwrap()).unwrap();
         let from = self.one.within(|| UdpSocket::bind("192.0.2.1:5004").unwrap()).unwrap();
@@ -60,7 +60,7 @@ impl Hosts {
     }
 }
 
-/// Output and status of the command. The time is that of its end.
+/// Output and exit status of the command, and the time of its end.
 fn ended(mut child: Child, mut stderr: BufReader<std::process::ChildStderr>) -> (Output, String) {
     let mut told = String::new();
     stderr.read_to_string(&mut told).unwrap();
@@ -96,7 +96,7 @@ fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
         for scheme in found["totals"]["schemes"].as_array().unwrap() {
             assert_eq!(scheme["roundtrip_mismatches"], 0);
         }
-        // Schemes that are given the packets beforehand are there, and what was kept gives them again.
+        // Schemes that need the packets beforehand are included, and the kept file gives equal packets.
         let again = json(&thinair(&["analyze", "--json"], &[&kept]));
         assert_eq!(again["totals"], found["totals"]);
         assert!(again["totals"]["schemes"].to_string().contains("schc"));
@@ -146,7 +146,7 @@ fn errors_of_interfaces_say_what_is_missing() {
             stderr(&unknown)
         );
 
-        // Where nobody may read the command, a copy.
+        // A copy, if the file of the command is not readable for others.
         let copy = Path::new("/run/thinair");
         fs::copy(command(), copy).unwrap();
         let nobody = Command::new(copy).args(["analyze", "--interface", "lo"]).uid(65_534).output().unwrap();

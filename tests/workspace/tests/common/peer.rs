@@ -1,4 +1,4 @@
-//! Another implementation of ROHC in a program of its own, and the captures that it is given.
+//! Another implementation of ROHC in a separate program, and the captures for it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,10 +12,10 @@ use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
 use super::{files, root};
 
-/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that rohc-lib has, and we too.
+/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that both rohc-lib and this implementation have.
 pub(crate) const PROFILES: [&str; 6] = ["uncompressed", "rtp", "udp", "esp", "ip", "tcp"];
 
-/// Kinds of CIDs with a MAX_CID. Large ones reach into those of two octets, from 128 on.
+/// CID spaces with a MAX_CID. Large CIDs include two-octet ones, from 128 on.
 pub(crate) const CIDS: [(&str, CidSpace, u16); 2] =
     [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
 
@@ -24,11 +24,11 @@ pub(crate) const MODES: [&str; 2] = ["u", "o"];
 /// Destination ports of RTP in the captures of rohc-lib.
 pub(crate) const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
 
-/// Blocks for extension headers.
+/// Number of blocks for extension headers.
 pub(crate) const BLOCKS: usize = 64;
 
-/// The program, which answers each request on its standard input before it reads the next one, and ends with its input.
-/// Numbers have 32 bits unless noted, the least significant octet first.
+/// Program that answers each request on its standard input before it reads the next one, and ends with its input.
+/// Numbers have 32 bits unless noted, least significant octet first.
 pub(crate) struct Peer {
     child: Child,
     requests: BufWriter<ChildStdin>,
@@ -46,12 +46,12 @@ impl Peer {
         Self { child, requests, answers }
     }
 
-    /// Appends octets to the request as they are.
+    /// Appends octets to the request.
     pub(crate) fn write(&mut self, octets: &[u8]) {
         self.requests.write_all(octets).unwrap();
     }
 
-    /// Appends octets to the request, their length in front.
+    /// Appends a length and its octets to the request.
     pub(crate) fn put(&mut self, octets: &[u8]) {
         self.write(&(octets.len() as u32).to_le_bytes());
         self.write(octets);
@@ -62,7 +62,7 @@ impl Peer {
         self.requests.flush().unwrap();
     }
 
-    /// Reads a length and so many octets.
+    /// Reads a length and its octets.
     pub(crate) fn octets(&mut self) -> Vec<u8> {
         let mut length = [0; 4];
         self.answers.read_exact(&mut length).unwrap();
@@ -114,7 +114,7 @@ impl Run<'_> {
     }
 }
 
-/// The captures at hand, by folder.
+/// Available captures, by folder.
 pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
     match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
@@ -131,7 +131,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
         for path in pcap.into_iter().chain(pcapng) {
             let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
             let parts: Vec<&str> = file.split('/').collect();
-            // Output of another compressor is no source.
+            // Output of another compressor is not an input.
             if parts.last().is_some_and(|name| name.starts_with("rohc")) {
                 continue;
             }
@@ -145,7 +145,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
     groups.into_iter().collect()
 }
 
-/// The IP packets of a capture that are whole.
+/// Complete IP packets of a capture.
 fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let (mut packets, mut start, mut now) = (Vec::new(), None, 0);

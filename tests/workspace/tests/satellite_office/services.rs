@@ -1,4 +1,4 @@
-//! What an office does: DNS, a web page, ssh, a call, MQTT.
+//! Traffic of an office: DNS, a web page, ssh, a call, MQTT.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use super::place::{HOST, Place, Way};
 use super::site::{folder, run};
 use super::{Figure, call, median};
 
-/// In the order in which they run.
+/// Services in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Service {
     Dns,
@@ -19,16 +19,16 @@ pub(crate) enum Service {
     Mqtt,
 }
 
-/// How much of each.
+/// Amount of traffic of each.
 pub(crate) struct Amount {
     pub(crate) lookups: usize,
     pub(crate) keys: usize,
-    /// RTP packets each way, one every 20 ms.
+    /// RTP packets per direction, one every 20 ms.
     pub(crate) packets: u16,
     pub(crate) messages: usize,
 }
 
-/// Objects of the page, and their octets.
+/// Objects of the page, and their sizes in octets.
 pub(crate) fn page() -> Vec<(String, usize)> {
     let objects = (1..=8).map(|number| (format!("{number}.jpg"), number * 3_000));
     [("index.html".to_owned(), 12_000)].into_iter().chain(objects).collect()
@@ -58,7 +58,7 @@ impl Service {
         }
     }
 
-    /// The server at the host of the Internet.
+    /// Command of the server at the host of the Internet.
     pub(crate) fn server(self) -> Option<String> {
         let folder = folder();
         let folder = folder.to_str().unwrap();
@@ -86,7 +86,7 @@ impl Service {
     }
 }
 
-/// What holds whatever the link loses.
+/// Checks that hold for any losses of the link.
 pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
     let of =
         |name: &str| &figures.iter().find(|figure| figure.0 == name).unwrap_or_else(|| panic!("{name}")).1;
@@ -104,13 +104,13 @@ pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
                 ]
                 .map(|name| of(name)[direction]);
                 let packets = arrived + missing;
-                // Packets that waited at the same time have gone in one datagram, and may be lost with it.
+                // Packets that wait at the same time share a datagram, and may be lost with it.
                 let together = (packets - datagrams).max(0.0);
                 assert!(
                     missing <= lost + together,
                     "{way:?}: {missing} packets are missing; the link lost {lost}"
                 );
-                // Of 60 octets 40 are headers; IP, UDP and what encrypts add 48, and compression saves at least 30.
+                // 40 of 60 octets are headers; IP, UDP and encryption add 48, and compression saves at least 30.
                 let most = if way.is_ours() { 60 + 48 - 30 } else { 60 + 54 };
                 assert!(
                     octets <= packets * f64::from(most),
@@ -139,7 +139,7 @@ fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
         let started = Instant::now();
         let line = format!("dig +short +timeout=3 +tries=6 @{HOST} host{number}.example");
         let output = at_field(place, &line).output().unwrap();
-        // In front of the answer are the timeouts.
+        // Timeouts precede the answer.
         if String::from_utf8_lossy(&output.stdout).lines().last() == Some(HOST) {
             times.push(millis(started));
         }
@@ -151,7 +151,7 @@ fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
     ]
 }
 
-/// A browser's way: the page, then its objects on six connections.
+/// Fetches like a browser: the page, then its objects on six connections.
 fn web(place: &Place) -> Vec<Figure> {
     let loaded = folder().join(&place.field);
     std::fs::create_dir_all(&loaded).unwrap();
@@ -214,7 +214,7 @@ fn end(timeout: &mut Child) {
     let _ = timeout.wait();
 }
 
-/// The field site publishes on one connection with QoS 1; who subscribes is beside the broker.
+/// The field site publishes on one connection with QoS 1; the subscriber is beside the broker.
 fn mqtt(place: &Place, messages: usize) -> Vec<Figure> {
     let line = format!("mosquitto_sub -h {HOST} -t field -q 1 -C {messages} -W 60 -F %U:%p");
     let subscriber = Command::new("ip")

@@ -1,4 +1,4 @@
-//! Documents that the command prints, as many kinds as a machine without other servers has.
+//! Documents that the command prints, as far as a machine without other servers can produce them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +44,7 @@ pub(crate) struct Link {
     status: Value,
 }
 
-/// Runs the command; what it prints. Any status is right: failures have documents, too.
+/// Runs the command. Returns its output. Any exit status is accepted: failures have documents, too.
 pub(crate) fn run(thinair: &str, folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new(thinair).args(arguments).current_dir(folder).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -52,7 +52,7 @@ pub(crate) fn run(thinair: &str, folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a link with a tunnel through it; `None`, and a word on why, where namespaces cannot be made.
+/// Runs a link with a tunnel through it; `None`, and a message with the reason, where namespaces cannot be created.
 pub(crate) fn link(thinair: &str, lab: &str) -> Option<Link> {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
@@ -230,16 +230,16 @@ impl Outputs {
     }
 }
 
-/// A server, ended with the test.
+/// Server, ended with the test.
 struct Server {
     child: Child,
-    /// Kept open: the server writes there until it ends.
+    /// Kept open: the server writes to it until it ends.
     _stderr: BufReader<ChildStderr>,
     address: String,
 }
 
 impl Server {
-    /// Starts one, and waits for the line with its address.
+    /// Starts a server, and waits for the line with its address.
     fn start(thinair: &str, folder: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(thinair)
             .args(arguments)
@@ -257,7 +257,7 @@ impl Server {
         Self { child, _stderr: stderr, address }
     }
 
-    /// Asks it to end; what it prints then.
+    /// Asks the server to end. Returns its further output.
     fn end(mut self) -> String {
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());

@@ -1,4 +1,4 @@
-//! Either end gets another address while the field site's default route leads through the tunnel.
+//! Either end changes its address while the field site's default route leads through the tunnel.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ fn either_end_roams_with_a_default_route() {
         assert!(sites.reaches(INTERNET[0]), "{}", field.log());
         println!("the gateway roams: packets flow after {:.1} s", started.elapsed().as_secs_f64());
 
-        // Nothing of the tunnel's own had to follow.
+        // The tunnel's own rules and routes need no change.
         let rules = |seen: &str| seen.lines().filter(|line| line.contains("74000")).count();
         assert_eq!(rules(&sites.look()), rules(&before));
         assert_eq!((field.end("TERM"), gateway.end("TERM")), (Some(0), Some(0)));
@@ -56,7 +56,7 @@ fn the_name_of_a_peer_is_looked_up_again() {
         let arguments = sites.field_arguments(0, "").replace("198.51.100.7", "gateway.example");
         let field = Daemon::start(&sites.field, &arguments);
         assert!(sites.reaches(INSIDE[0][0]), "{}", field.log());
-        // The gateway starts anew at another address, and knows nothing of its peers.
+        // The gateway restarts at another address, without state of its peers.
         assert_ne!(gateway.end("KILL"), Some(0));
         sh("rm -rf /var/lib/thinair/gate0");
         sh(&format!(

@@ -1,4 +1,4 @@
-//! Who is not the other end: other keys, datagrams a second time, or back to their sender, and garbage.
+//! Attackers: other keys, replayed and reflected datagrams, and garbage.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use super::bench::{ADDRESSES, Bench, Between, End, Kind, SetOnDrop, key, run, th
 use super::relay::{Harm, Random};
 use super::traffic::{FLOWS, numbered, ping};
 
-/// Datagrams of garbage.
+/// Number of garbage datagrams.
 const GARBAGE: usize = 1_000_000;
 
-/// Octets that may wait at a socket, as the system counts them. Far below its room: none is to be lost.
+/// Octets that may wait at a socket, as the system counts them. Far below its buffer, so that none are lost.
 const WAITING: u64 = 1 << 20;
 
 #[test]
@@ -52,7 +52,7 @@ fn nothing_gets_through_with_another_key() {
 
 #[test]
 fn what_is_sent_again_is_not_delivered_again() {
-    // What is of a session that has been replaced meanwhile is of none that is known, or of none by its key.
+    // Datagrams of a replaced session belong to an unknown session, or fail its key.
     let reasons = ["replayed", "unknown_session", "forged"];
     between_ends("again", Harm { again: Some(Duration::from_secs(1)), ..Harm::NONE }, &reasons);
 }
@@ -63,7 +63,8 @@ fn what_comes_back_is_not_delivered() {
     between_ends("reflected", harm, &["reflected", "forged", "unknown_session", "replayed"]);
 }
 
-/// Numbered datagrams each way, while somebody in between does this; which is counted as one of these reasons.
+/// Sends numbered datagrams in both directions through a relay with this harm, which must be counted by one of these
+/// reasons.
 fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
     if thinair().is_none() {
         return;
@@ -114,7 +115,7 @@ fn garbage_leaves_no_trace() {
     let mut garbage = Garbage { random: Random(0x6a7b), pool: Random(9).octets(1 << 20), kept };
     let (end, socket) = (bench.end(1), bench.relay().socket(1));
     let to = SocketAddr::from(([127, 0, 0, 1], 7_002));
-    // What is needed once is there then.
+    // Allocates everything once.
     garbage.send(socket, to, end, GARBAGE / 20);
     assert!(bench.is_through(10), "{}", bench.told());
     let (before, received) = (end.memory(), datagrams(end));
@@ -150,16 +151,16 @@ fn datagrams(end: &End) -> u64 {
     end.status()["totals"]["received"]["datagrams"].as_u64().unwrap()
 }
 
-/// Where garbage comes from.
+/// Source of garbage.
 struct Garbage {
     random: Random,
     pool: Vec<u8>,
-    /// Datagrams that were once good.
+    /// Previously valid datagrams.
     kept: Vec<Vec<u8>>,
 }
 
 impl Garbage {
-    /// Sends so many datagrams, not faster than they are taken.
+    /// Sends this many datagrams, not faster than they are received.
     fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &End, count: usize) {
         let mut batch = vec![Vec::new(); udp::MOST];
         let mut sent = 0;
@@ -188,7 +189,7 @@ impl Garbage {
         datagram.clear();
         match random.below(4) {
             0 => datagram.extend_from_slice(&self.pool[start..start + len]),
-            // A kind that there is (docs/carriers.md), and flags.
+            // A valid kind (docs/carriers.md), and flags.
             1 => {
                 datagram.extend_from_slice(&self.pool[start..start + len]);
                 if let Some((kind, rest)) = datagram.split_first_mut() {

@@ -1,4 +1,4 @@
-//! What a tunnel outlives, how it ends, and what it tells meanwhile.
+//! Incidents that a tunnel survives, its ends, and its reports.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,10 +10,10 @@ use thinair_os::Interface;
 
 use super::bench::{ADDRESSES, Bench, Between, Kind, Security, TUN, has, run, thinair, wait_for};
 
-/// Seconds that a busy machine gets for what takes five at most.
+/// Seconds for an event that takes five at most, on a busy machine.
 const SOON: u64 = 10;
 
-/// Whether a ping gets through before long.
+/// True if a ping gets through within a short time.
 fn answers(bench: &Bench) -> bool {
     let ping = ["ping", "-c", "1", "-W", "1", ADDRESSES[1][0]];
     wait_for(SOON, || run(&bench.inside[0], 5, &ping).status.success())
@@ -51,7 +51,7 @@ fn an_interrupted_tunnel_is_gone_within_a_second() {
         let begun = Instant::now();
         assert_eq!(end.end(signal), Some(0), "{signal}");
         println!("{signal}: ended after {:?}", begun.elapsed());
-        // A second is promised; a busy machine gets some more.
+        // The limit is one second; a busy machine gets some more.
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert!(!bench.has_interface(side), "{signal}");
     }
@@ -88,7 +88,7 @@ fn an_interface_that_is_taken_away_is_found_again() {
     let bench = Bench::started("taken", Kind::UDP, Between::Nothing, &[]);
     bench.inside[0].within(|| Interface::named(TUN)?.delete()).unwrap().unwrap();
     assert!(wait_for(SOON, || !bench.end(0).status()["inside"]["up"].as_bool().unwrap()));
-    // Who takes it away makes it anew, for the user that the daemon runs as.
+    // The test removes the interface and creates it anew, for the user of the daemon.
     let [four, six] = ADDRESSES[0];
     let commands = [
         format!("ip tuntap add dev {TUN} mode tun user nobody"),
@@ -154,7 +154,7 @@ fn what_it_tells_and_whom() {
     let foreign = get(&bench, "/metrics", "example.org");
     assert!(foreign.starts_with("HTTP/1.1 4"), "{foreign}");
 
-    // The daemon of root went on as nobody, whose group may ask; others may not.
+    // The daemon, started by root, runs as nobody, whose group may use the socket; others may not.
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let nobody = users.lines().find(|line| line.starts_with("nobody:")).unwrap();
     let group = nobody.split(':').nth(3).unwrap();
@@ -175,7 +175,7 @@ fn what_it_tells_and_whom() {
     }
 }
 
-/// What a server in the carrier's namespace answers.
+/// Response of a server in the carrier's namespace.
 fn get(bench: &Bench, path: &str, host: &str) -> String {
     let mut stream = bench.outside.within(|| TcpStream::connect("127.0.0.1:9464")).unwrap().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -1,4 +1,4 @@
-//! Three sites that broadcast to a group, and hear each other.
+//! Three sites that broadcast to a group, and receive each other.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -72,7 +72,7 @@ impl Mesh {
         self.ends[site] = Some(End::start(&self.outside, &self.folder, &name, &arguments));
     }
 
-    /// Whether a ping from a site is answered by another one within so many seconds, by each version of IP.
+    /// True if a ping from one site is answered by another within this many seconds, by each version of IP.
     fn is_through(&self, from: usize, to: usize, seconds: u64) -> bool {
         [format!("10.9.0.{}", to + 1), format!("fd09::{}", to + 1)].iter().all(|address| {
             let ping = ["ping", "-c", "1", "-W", "1", address];
@@ -131,7 +131,7 @@ fn all_hear_each_other(name: &str, scheme: &str, security: &str) {
         println!("{name}: site {site} has heard {heard:?}");
         assert!(heard.len() == 2 && heard.iter().all(|&packets| packets > 0), "{heard:?}");
     }
-    // One that was killed, and comes with a new epoch.
+    // A site that was killed restarts with a new epoch.
     mesh.ends[1].take().unwrap().end("-KILL");
     mesh.start(1, security != OPEN);
     mesh.all_are_through();
@@ -187,7 +187,7 @@ fn what_a_group_hears_again_is_not_delivered_again() {
     }
 }
 
-/// Sends what it hears of the group to the group, a second later. How many datagrams that were.
+/// Repeats received datagrams to the group, a second later. Returns their number.
 fn repeat(namespace: &Namespace, stop: &AtomicBool) -> usize {
     let group = IpAddr::from(GROUP);
     let (ears, mouth) = namespace

@@ -1,4 +1,4 @@
-//! What goes through a tunnel, and how it is seen that it came as it went.
+//! Traffic through a tunnel, and checks that it arrives unaltered.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,24 +13,24 @@ use thinair_os::Namespace;
 use super::bench::{ADDRESSES, Bench, address, run, start, wait_for};
 use super::relay::Random;
 
-/// Octets of what is fetched and sent by HTTP.
+/// Size of files that are fetched and sent by HTTP, in octets.
 const FILE: usize = 300_000;
 
-/// No single program takes longer than so many seconds.
+/// Time limit of a program in seconds.
 const LONGEST: u32 = 60;
 
-/// What became of numbered datagrams.
+/// Outcomes of numbered datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delivered {
     pub(crate) sent: usize,
     pub(crate) once: usize,
-    /// The same one again.
+    /// Duplicates.
     pub(crate) again: usize,
     /// Equal to none that was sent.
     pub(crate) other: usize,
 }
 
-/// Where numbered datagrams go: from which side, by which version of IP (0: IPv4), and to which port.
+/// Flow of numbered datagrams: side of the sender, version of IP (0: IPv4), and destination port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) from: usize,
@@ -45,8 +45,8 @@ pub(crate) const FLOWS: [Flow; 4] = [
     Flow { from: 1, version: 1, port: 9003 },
 ];
 
-/// What stands in a datagram: its number, and octets that belong to the number. From a few to more than fit into some
-/// carriers at once.
+/// Content of a datagram: its number, and octets that depend on the number. From a few octets to more than fit into
+/// some carriers at once.
 fn content(port: u16, number: u64) -> Vec<u8> {
     let mut random = Random(number << 16 | u64::from(port));
     let len = random.below(1_200);
@@ -55,7 +55,7 @@ fn content(port: u16, number: u64) -> Vec<u8> {
     octets
 }
 
-/// Numbered datagrams from one side of a bench to the other.
+/// Sends numbered datagrams from one side of a bench to the other.
 pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -> Delivered {
     let end = |side: usize| {
         let address = SocketAddr::new(address(side, flow.version), flow.port);
@@ -64,7 +64,7 @@ pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -
     numbered_between(end(flow.from), end(1 - flow.from), count, after)
 }
 
-/// Sends numbered datagrams, some two thousand a second, and takes those that come out, until none has come for `after`.
+/// Sends numbered datagrams, about two thousand per second, and receives them, until none has arrived for `after`.
 pub(crate) fn numbered_between(
     from: (&Namespace, SocketAddr),
     to: (&Namespace, SocketAddr),
@@ -114,7 +114,7 @@ pub(crate) fn numbered_between(
     })
 }
 
-/// Pings from side A until so many were answered. How many it took, if that was not too many.
+/// Pings from side A until `count` were answered. Returns the number of requests; `None` if it was too high.
 pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Option<u32> {
     let (enough, size) = (count.to_string(), size.to_string());
     let to = ADDRESSES[1][version];
@@ -127,12 +127,12 @@ pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Opti
     (received >= count).then_some(sent)
 }
 
-/// iperf3 from A to B for a second, by TCP or UDP; what the client told.
+/// Runs iperf3 from A to B for a second, by TCP or UDP. Returns the client's report.
 pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
     let port = if udp { "5202" } else { "5201" };
     let how: &[&str] = if udp { &["-u", "-b", "3M", "-l", "600", "-t", "1"] } else { &["-t", "1"] };
     let mut said = String::new();
-    // A UDP test whose very first datagram is lost is given up by iperf3.
+    // iperf3 gives up a UDP test whose first datagram is lost.
     for _ in 0..4 {
         let mut server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
         assert!(wait_for(20, || listens(&bench.inside[1], port)), "iperf3 does not listen");
@@ -148,7 +148,7 @@ pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
     panic!("iperf3 {how:?}: {said}\n{}", bench.told());
 }
 
-/// Whether somebody listens on a TCP port.
+/// True if a process listens on a TCP port.
 fn listens(namespace: &Namespace, port: &str) -> bool {
     let wanted = format!(":{:04X} ", port.parse::<u16>().unwrap());
     let read = || ["tcp", "tcp6"].map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")));
@@ -157,8 +157,8 @@ fn listens(namespace: &Namespace, port: &str) -> bool {
     lines.any(|line| line.contains(&wanted) && line.contains(" 0A "))
 }
 
-/// libcoap's client at A and server at B: notifications of a resource, and a transfer in blocks each way. How many
-/// notifications there were.
+/// libcoap's client at A and server at B: notifications of a resource, and a block-wise transfer in each direction.
+/// Returns the number of notifications.
 pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
     let host = ADDRESSES[1][version];
     let uri = |path: &str| {
@@ -176,11 +176,11 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
     let octets = Random(version as u64).octets(3_000);
     fs::write(&sent, &octets).unwrap();
     let (seen, received) = std::thread::scope(|scope| {
-        // Each of them is a time of day, with two colons.
+        // Each notification is a time of day, with two colons.
         let observer = scope.spawn(|| client(&["-s", "3", "-B", "10"], "/time").stdout);
         let path = bench.folder.path(&format!("received{version}"));
         let mut received = Vec::new();
-        // A client that loses several messages in a row gives up. What it got until then is right, too.
+        // A client that loses several consecutive messages gives up. Its output until then is right, too.
         for _ in 0..4 {
             let _ = fs::remove_file(&path);
             client(&["-m", "put", "-t", "42", "-b", "512", "-B", "15", "-f", &sent], "/blocks");
@@ -190,7 +190,7 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
                 let at = received.iter().zip(&octets).position(|(one, other)| one != other);
                 let told = String::from_utf8_lossy(&received[..received.len().min(60)]).into_owned();
                 println!("{} octets, other ones from {at:?} on: {told:?}", received.len());
-                // A client that begins anew writes a block a second time. Each block is one that was sent.
+                // A client that restarts writes a block a second time. Each block was sent.
                 let mut blocks = received.chunks(512);
                 let all = blocks.all(|block| octets.chunks(512).any(|sent| sent.starts_with(block)));
                 assert!(all, "blocks that were never sent");
@@ -233,7 +233,7 @@ pub(crate) fn curl(bench: &Bench, version: usize) {
     });
 }
 
-/// Answers one request with a file. What came with it.
+/// Answers one request with a file. Returns the body of the request.
 fn serve(listener: &TcpListener, file: &[u8]) -> Vec<u8> {
     let mut connection = None;
     wait_for(u64::from(LONGEST), || {

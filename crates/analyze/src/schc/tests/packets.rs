@@ -1,4 +1,4 @@
-//! Packets to test with: captured, made by hand, and generated.
+//! Test packets: captured, built by hand, and generated.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ use thinair_wire::header::ipv4::Ipv4;
 use crate::schc::Direction;
 use crate::schc::checksum::udp_checksum;
 
-/// A packet and its way.
+/// A packet and its direction.
 pub(in crate::schc) type Packet = (Direction, Vec<u8>);
 
-/// All captures of the workspace. The side of the first packet is the device.
+/// Reads all captures of the workspace. The sender of the first packet is the device.
 pub(in crate::schc) fn captured() -> Vec<(String, Vec<Packet>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -47,7 +47,7 @@ fn packets_of(path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// How a packet is addressed.
+/// Addressing of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) direction: Direction,
@@ -62,7 +62,7 @@ pub(super) const UP6: Way = Way { direction: Direction::Up, v4: false, dev_port:
 pub(super) const DW6: Way = Way { direction: Direction::Dw, ..UP6 };
 
 impl Way {
-    /// The datagram, right in every bit.
+    /// Returns a valid datagram.
     pub(super) fn packet(self, message: &[u8]) -> Packet {
         let mut packet = if self.v4 {
             let mut header = *b"\x45\0\0\0\0\0\x40\0\x40\x11\0\0\x0a\x63\0\0\x0a\x63\0\x02";
@@ -99,7 +99,7 @@ impl Way {
     }
 }
 
-/// A message; options by number and value.
+/// Returns a message; options by number and value.
 pub(super) fn coap(
     t: Type,
     code: Code,
@@ -133,7 +133,7 @@ fn octets(len: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = 
     vec(prop_oneof![4 => Just(0x61), 1 => any::<u8>()], len)
 }
 
-/// Packets of few devices, which have much in common and differ anywhere.
+/// Packets of few devices, which have much in common and may differ anywhere.
 pub(super) fn packet() -> impl Strategy<Value = Packet> {
     let t = prop::sample::select(vec![
         Type::Confirmable,

@@ -112,7 +112,7 @@ fn a_capture_without_packets_has_a_page() {
     assert!(document.to_html().contains("Nothing was compressed."));
 }
 
-/// The values of `one` under keys that both have, as `other` has them, and the rest of `one`.
+/// Returns a copy of `one` with the values of `other` under all keys that both have.
 fn in_common(one: &Value, other: &Value) -> Value {
     let mut merged = one.clone();
     for (key, value) in merged.as_object_mut().unwrap() {
@@ -123,7 +123,7 @@ fn in_common(one: &Value, other: &Value) -> Value {
     merged
 }
 
-/// First block of that kind in the section.
+/// Returns the first block of a kind in the section.
 fn block<'j>(json: &'j Value, heading: &str, kind: &str) -> &'j Value {
     let mut sections = json["sections"].as_array().unwrap().iter();
     let section = sections.find(|section| section["heading"] == heading).unwrap();
@@ -140,7 +140,7 @@ fn captures() -> Vec<String> {
     names
 }
 
-/// The page of these captures in all usual schemes, and what it shows.
+/// Returns the page of these captures in all usual schemes, and their outcome.
 fn page(names: &[&str]) -> (Document, Outcome) {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let mut settings = Settings::new(channel, &[]);

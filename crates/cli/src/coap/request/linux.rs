@@ -1,4 +1,4 @@
-//! A request on its way, and what is shown of it.
+//! Transmission of a request on Linux, and output of its response.
 
 use std::process::ExitCode;
 
@@ -58,7 +58,7 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Asks, with a progress bar where somebody may be waiting.
+/// Sends the request and waits for the response, with a progress bar on terminals.
 fn exchange(
     asked: &Ask<'_>,
     show: &mut dyn FnMut(&Received<'_>, &Report) -> Flow,
@@ -72,10 +72,10 @@ fn exchange(
         observe: asked.observe.is_some(),
     };
     if request.options.is_incomplete() {
-        return Err(Usage::error("an option has more octets than can be said"));
+        return Err(Usage::error("invalid options: an option is longer than 65,804 octets, or there are too many"));
     }
     let (count, observe_for) = asked.observe.unwrap_or_default();
-    // From now on an interruption is waited for like everything else.
+    // From here on, waiting includes interruption signals.
     let signals = Signals::take()?;
     let task = Task {
         config: options.config(),
@@ -87,7 +87,7 @@ fn exchange(
     };
     let mut bar = None;
     let mut notifications = 0;
-    let outcome = ask(&task, &mut |told| match told {
+    let outcome = ask(&task, &mut |event| match event {
         Told::Progress { sent, received, total } => {
             show_progress(&mut bar, asked.payload.len(), sent, received, total);
             Flow::Go
@@ -126,8 +126,8 @@ fn show_progress(
     bar.set_position(position as u64);
 }
 
-/// Prints the code of a response that is no success, and its diagnostic payload (RFC 7252, section 5.5.2). The code is left
-/// out where `--include` has printed it.
+/// Prints the code of an error response and its diagnostic payload (RFC 7252, section 5.5.2). Omits the code
+/// if `--include` has printed it.
 fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
     let options = &asked.arguments.options;
     let diagnostic = names::printable(&String::from_utf8_lossy(&response.payload));
@@ -142,40 +142,40 @@ fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
     }
 }
 
-/// What to try.
+/// Returns a suggestion for an error; may be empty.
 fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
     let attempts = match error {
         ClientError::Failed(attempts) => attempts,
-        ClientError::TimeLimit { .. } => return ". Give it more time with --timeout".to_owned(),
+        ClientError::TimeLimit { .. } => return ". Raise the limit with --timeout".to_owned(),
         _ => return String::new(),
     };
     let Some(last) = attempts.last() else { return String::new() };
     let advice = match &last.why {
         AddressError::NoAnswer { .. } => {
-            ". Is the server up, and does the path let UDP through? If a round trip takes longer than ACK_TIMEOUT, \
-             give a longer one, as in --ack-timeout 10s"
+            ". Is the server up, and does the path let UDP through? If the round-trip time exceeds ACK_TIMEOUT, \
+             raise it, for example with --ack-timeout 10s"
         }
         AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
-            ". Is the server up, and is it CoAP over this transport, on this port?"
+            ". Is the server up, and does it accept CoAP over this transport on this port?"
         }
         AddressError::Refused { .. } => ". Is the server up, and is this its port?",
         AddressError::DatagramTooLarge { .. } | AddressError::Call(CallError::MessageTooLarge { .. }) => {
             ". Smaller blocks may go through: --block-size 256"
         }
         AddressError::Call(CallError::NoResponse) if asked.arguments.options.is_confirmable() => {
-            ": the server has the request, and did not answer it"
+            ": the server acknowledged the request and did not answer it"
         }
         AddressError::Call(CallError::NoResponse) => {
-            ". Non-confirmable messages are not sent again: leave out --non"
+            ". Non-confirmable messages are not retransmitted: omit --non"
         }
         AddressError::Call(CallError::TooLarge { .. }) => ". Raise it with --max-body",
-        AddressError::Call(CallError::Reset) => ". Does CoAP listen on this port?",
+        AddressError::Call(CallError::Reset) => ". Does a CoAP server listen on this port?",
         _ => "",
     };
     advice.to_owned()
 }
 
-/// `thinair coap discover`.
+/// Runs `thinair coap discover`.
 pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut arguments = arguments.clone();
     let uri = &mut arguments.uri;
@@ -196,12 +196,12 @@ pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCo
     let outcome = exchange(&asked, &mut |_, _| Flow::Go)?;
     match &outcome.result {
         Ok(Ending::Response(response)) if response.is_success() => {
-            output::tell(options, response, &outcome.report);
+            output::print_details(options, response, &outcome.report);
             discover::show(response)?;
             Ok(ExitCode::SUCCESS)
         }
         Ok(Ending::Response(response)) => {
-            output::tell(options, response, &outcome.report);
+            output::print_details(options, response, &outcome.report);
             print_refusal(response, &asked);
             Ok(ExitCode::FAILURE)
         }

@@ -1,4 +1,4 @@
-//! The run itself: the settings, the two hosts, the command, and what is said afterwards.
+//! The run on Linux: settings, hosts, command and report.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,7 +12,7 @@ use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
 
 use super::super::model::Asked;
 use super::super::record::Record;
-use super::super::told;
+use super::super::report;
 use super::Arguments;
 use crate::options::ModeOption;
 
@@ -46,11 +46,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         thinair_emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
     record.finish()?;
 
-    told::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
+    report::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
     Ok(status(arguments, &ends, &report))
 }
 
-/// What is asked for; `Err` in words if it contradicts itself.
+/// Returns the settings. The inner error describes contradicting options.
 fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcChannel>), String>> {
     let asked = match arguments.link.asked()? {
         Ok(asked) => asked,
@@ -60,7 +60,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
         let is_asked = arguments.channel.profiles.is_some() || arguments.channel.refresh.is_some();
         if is_asked || arguments.channel.template().is_some() {
             return Ok(
-                Err("there is a channel option, and no ROHC on the link; give --rohc, too".to_owned()),
+                Err("channel options need ROHC on the link; add --rohc".to_owned()),
             );
         }
         return Ok(Ok((asked, None)));
@@ -83,7 +83,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     Ok(Ok((asked, Some(channel))))
 }
 
-/// Says what is missing, where it is a privilege or a driver.
+/// Adds advice to an error about a missing privilege or driver.
 pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
@@ -99,7 +99,7 @@ pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     if advice.is_empty() { whole } else { anyhow::anyhow!("{whole:#}{advice}") }
 }
 
-/// The command, which knows where it is.
+/// Returns the command, with variables that describe its environment.
 fn command(arguments: &Arguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
     let Some((program, rest)) = arguments.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
@@ -134,13 +134,13 @@ fn status(arguments: &Arguments, ends: &Ends, report: &Report) -> ExitCode {
     ExitCode::from(code(status))
 }
 
-/// The status of a command as shells tell it.
+/// Exit status of a command, as shells report it.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Also for those who write it down.
+/// Reason for the end, and exit status of the command, for reports.
 pub(in crate::link) fn ended(report: &Report) -> (&'static str, Option<u8>) {
     match report.ended {
         Ended::Command(status) => ("command", Some(code(status))),

@@ -19,7 +19,7 @@ fn body(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 256) as u8).collect()
 }
 
-/// Responds with a body to whatever is asked for.
+/// A server that responds to each request with `body`.
 fn serves(body: Vec<u8>) -> impl FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>) {
     move |server, now, event| {
         let Event::Request { id, .. } = event else { panic!("{event:?}") };
@@ -153,7 +153,7 @@ fn a_mebibyte_goes_both_ways() {
     assert_eq!(pair.server.held_octets(), 0);
 }
 
-/// Section 2.9.3: 4.13, with the size that is taken.
+/// Section 2.9.3: 4.13, with the largest size accepted.
 #[test]
 fn bodies_that_are_too_large_are_refused() {
     let mut pair = Pair::new(
@@ -199,7 +199,7 @@ fn blocks_that_do_not_follow_each_other_are_refused() {
     assert_eq!(reply(&block1(2, &[0x28], 16)), "ACK 4.08");
     // The first one is missing.
     assert_eq!(reply(&block1(3, &[0x18], 16)), "ACK 4.08");
-    // Another size than it says; SZX 7.
+    // A size that differs from the option; SZX 7.
     assert_eq!(reply(&block1(4, &[0x08], 15)), "ACK 4.00");
     assert_eq!(reply(&block1(5, &[0x0F], 16)), "ACK 4.00");
     assert_eq!(server.held_octets(), 0);
@@ -233,7 +233,7 @@ fn a_representation_that_changes_is_fetched_again() {
     }
 }
 
-/// Uploads and downloads that rest give their room up.
+/// Uploads and downloads with too long a pause release their memory.
 #[test]
 fn transfers_that_rest_leave_nothing_behind() {
     let config = Config {
@@ -254,7 +254,7 @@ fn transfers_that_rest_leave_nothing_behind() {
     assert_eq!(server.held_octets(), 0);
 }
 
-/// Over half an hour of blocks that come one at a time, memory is bounded by what the configuration says.
+/// Over half an hour of blocks that come one at a time, memory stays within the configured bound.
 #[test]
 fn large_uploads_of_many_peers_share_their_room() {
     let config = Config { limits: Limits { max_bodies: 50_000, ..Limits::default() }, ..Config::default() };
@@ -275,7 +275,8 @@ fn large_uploads_of_many_peers_share_their_room() {
     }
 }
 
-/// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be taken for those of the other.
+/// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be mixed with those of the
+/// other.
 #[test]
 fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
     let mut config = Config::default();
@@ -296,11 +297,11 @@ fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
     }
 }
 
-/// A server whose blocks are out of order, of another size, or without an end of the one before.
+/// A server whose blocks are out of order, of another size, or incomplete.
 #[test]
 fn blocks_that_make_no_sense_fail_a_request() {
     for second in [
-        // NUM 2 and 3 in the place of 1, 15 octets with M, SZX 7.
+        // NUM 2 and 3 instead of 1, 15 octets with M, SZX 7.
         (0x28_u8, 16),
         (0x18, 15),
         (0x1F, 16),

@@ -9,7 +9,7 @@ use thinair_wire::time::Instant;
 use super::support::*;
 use crate::*;
 
-/// A server that accepts every observer, and remembers them.
+/// A server that accepts and stores every observer.
 struct Thermometer {
     observers: Vec<ObserverId>,
     gone: Vec<Gone>,
@@ -71,7 +71,7 @@ fn figure_2_observing_a_resource() {
     );
 }
 
-/// RFC 7641, section 3.4: a notification that was overtaken is not told.
+/// RFC 7641, section 3.4: a notification that was overtaken is dropped.
 #[test]
 fn notifications_that_were_overtaken_are_dropped() {
     let mut client = plain(Config::default());
@@ -93,12 +93,12 @@ fn notifications_that_were_overtaken_are_dropped() {
     notify(20, 2, 11);
     notify(30, 3, 12);
     notify(40, 4, 1 << 22);
-    // More than half of the range ahead is behind.
+    // More than half of the range ahead counts as older.
     notify(50, 5, (1 << 22) + (1 << 23) + 1);
     // 24 bits wrap.
     notify(60, 6, 0xC0_0000 - 1);
     notify(70, 7, 5);
-    // After 128 s everything is new.
+    // After 128 s every value is new.
     notify(128_070, 8, 4);
     notify(128_071, 9, 4);
     assert_eq!(told, [0, 1, 4, 6, 7, 9]);
@@ -118,9 +118,9 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
     pair.client.handle_timeout(now);
     let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
     assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
-    // The entry is the same.
+    // The entry is unchanged.
     assert_eq!((app.observers[0], app.observers.len(), pair.server.observers()), (app.observers[1], 2, 1));
-    // Nobody answers any longer.
+    // The server no longer answers.
     while let Some(now) = pair.client.poll_timeout() {
         pair.client.handle_timeout(now);
         sent(&mut pair.client, now);
@@ -131,7 +131,7 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
     );
 }
 
-/// Section 3.6: by Observe 1, and by forgetting: a Reset to the next notification, whether it is confirmable or not.
+/// Section 3.6: by Observe 1, and by a Reset of the next notification, Confirmable or not.
 #[test]
 fn observations_end() {
     for confirmable in [None, Some(false), Some(true)] {
@@ -183,7 +183,7 @@ fn errors_and_silence_end_observations() {
     let mut newest = Vec::new();
     while let Some(now) = pair.server.poll_timeout() {
         newest.extend(sent(&mut pair.server, now));
-        // Section 4.5.2: what is sent again is the newest state.
+        // Section 4.5.2: a retransmission has the newest state.
         let state = std::format!("{}", now.as_nanos() / 1_000_000_000);
         pair.server.notify(now, app.observers[1], &Response::content(state.as_bytes()), false).unwrap();
         pair.server.handle_timeout(now);
@@ -285,7 +285,7 @@ fn another_content_format_ends_an_observation() {
     assert_eq!((pair.server.observers(), pair.log[2].as_str()), (0, "< CON 2.03 Observe:2"));
 }
 
-/// A server that has forgotten everything counts from its beginning: the client is told the state all the same.
+/// A server that was restarted begins a new sequence: its state is delivered all the same.
 #[test]
 fn a_client_registers_with_a_server_that_was_started_again() {
     let mut pair = Pair::new(rfc7252(), rfc7252());
@@ -306,7 +306,7 @@ fn a_client_registers_with_a_server_that_was_started_again() {
     assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
 }
 
-/// An answer that is too old leaves the call with a deadline, not without an end.
+/// A stale answer leaves the call with a deadline.
 #[test]
 fn an_answer_that_does_not_count_leaves_a_deadline() {
     let mut client = plain(Config::default());
@@ -315,7 +315,7 @@ fn an_answer_that_does_not_count_leaves_a_deadline() {
     received(&mut client, at(1), b"\x61\x45\x00\x00\x00\x61\x05\xffA");
     assert!(client.deregister(at(2), call));
     sent(&mut client, at(2));
-    // The server goes on as if nothing were.
+    // The server continues unaware.
     assert!(received(&mut client, at(3), b"\x61\x45\x00\x01\x00\x61\x06\xffA").is_empty());
     let end = client.poll_timeout().unwrap();
     client.handle_timeout(end);

@@ -1,4 +1,4 @@
-//! What others may not make an endpoint do: answer more than it is asked, hold more than it is set to.
+//! Protection against peers: no amplification, no memory above the limits.
 
 use crate::config::{Limits, Policy};
 use std::vec::Vec;
@@ -24,14 +24,14 @@ fn amplification_is_limited_until_the_client_has_echoed() {
     assert!(
         matches!(&events[..], [Event::Progress { .. }, Event::Response { message, .. }] if message.payload.len() == 500)
     );
-    // From now on it is known.
+    // The address is verified from now on.
     pair.request(&Request::get("/big"));
     pair.run(&mut app);
     assert_eq!(pair.log[4..], ["> CON GET /big", "< ACK 2.05"]);
     assert_eq!(asked, 3);
 }
 
-/// Whatever is asked for, confirmable or not, observed or not, now or late: three times as many octets at most.
+/// For any request, Confirmable or not, observed or not, answered now or later: three times as many octets at most.
 #[test]
 fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
     for datagram in [

@@ -11,7 +11,7 @@ use super::support::*;
 use crate::stream::Frame;
 use crate::*;
 
-/// Two endpoints and a stream between them that hands over `step` octets at a time.
+/// Two endpoints and a stream between them that delivers `step` octets at a time.
 struct Streams {
     client: Endpoint<u8>,
     server: Endpoint<u8>,
@@ -100,7 +100,7 @@ fn a_request_goes_over_a_stream_in_pieces_of_any_size() {
     }
 }
 
-/// Sections 5.3.1 and 6: what is larger than Max-Message-Size goes by BERT.
+/// Sections 5.3.1 and 6: bodies above Max-Message-Size use BERT.
 #[test]
 fn large_bodies_go_by_bert() {
     let body: Vec<u8> = (0..1 << 20).map(|i: u32| (i * 7 + i / 256) as u8).collect();
@@ -111,7 +111,7 @@ fn large_bodies_go_by_bert() {
     // 64 blocks a message, and one more message.
     assert_eq!(streams.log.iter().filter(|line| line.starts_with("> POST")).count(), 2 * 16 - 1);
 
-    // With a small Max-Message-Size on one side, that side is sent blocks of 1,024.
+    // With a small Max-Message-Size on one side, that side receives blocks of 1,024.
     let small =
         Config { limits: Limits { max_stream_message: 1_152, ..Limits::default() }, ..Config::default() };
     let mut streams = Streams::new(Config::default(), small, 1_400);
@@ -169,7 +169,7 @@ fn broken_streams_are_aborted() {
             "{broken:?}"
         );
         assert_eq!(frames(&octets(&mut server, at(0))), ["7.05"]);
-        // Nothing is left of it.
+        // The stream is dropped.
         assert!(events(&mut server, at(0), csm).is_empty());
         assert!(octets(&mut server, at(0)).is_empty());
     }
@@ -202,7 +202,7 @@ fn requests_fail_and_observers_go_with_their_stream() {
     assert_eq!((streams.client.poll_timeout(), streams.server.poll_timeout()), (None, None));
 }
 
-/// The other side asks and does not read: what is owed to it is bounded.
+/// The other side sends requests and does not read: waiting octets are bounded.
 #[test]
 fn a_peer_that_does_not_read_is_cut_off() {
     let mut server = plain(Config::default());
@@ -223,7 +223,7 @@ fn a_peer_that_does_not_read_is_cut_off() {
     assert!(octets(&mut server, at(0)).is_empty());
 }
 
-/// RFC 8323, section 7.1: the value of Observe says nothing over a stream.
+/// RFC 8323, section 7.1: the value of Observe is ignored over a stream.
 #[test]
 fn notifications_over_a_stream_are_in_order_whatever_they_say() {
     let mut client = plain(Config::default());
@@ -239,7 +239,7 @@ fn notifications_over_a_stream_are_in_order_whatever_they_say() {
     assert_eq!(*message.payload, *b"b");
 }
 
-/// What is too large before the CSM of the other side waits for it, but not for ever.
+/// A message that is too large before the CSM of the other side waits for it, but not forever.
 #[test]
 fn a_csm_that_does_not_come_fails_what_waits_for_it() {
     let mut client = plain(Config::default());
@@ -249,7 +249,7 @@ fn a_csm_that_does_not_come_fails_what_waits_for_it() {
     let deadline = client.poll_timeout().unwrap();
     client.handle_timeout(deadline);
     assert_eq!(client.poll_event(), Some(Event::Failed { call, error: CallError::NoResponse }));
-    // Without a stream, octets are nobody's.
+    // Without a stream, octets are dropped.
     assert!(events(&mut plain(Config::default()), at(0), b"\x00\xe1").is_empty());
 }
 

@@ -6,13 +6,13 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
-use super::decompress::{Context, Own};
+use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout};
 use super::list_state::ah_sn;
 use super::rtp::RtpFields;
 use super::timestamp;
-use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
+use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
@@ -22,10 +22,10 @@ use crate::profile::{Format, ProfileId};
 const LATEST: u32 = 512;
 
 /// Attempts to rebuild one header with one SN after the other.
-pub(super) struct Attempt<'a, 'p> {
+pub(super) struct CandidateSearch<'a, 'p> {
     /// When the packet arrived.
     pub(super) now: Moment,
-    pub(super) context: &'a Context,
+    pub(super) context: &'a Rfc3095ReceiverContext,
     pub(super) reader: &'a Reader<'p>,
     pub(super) payload: usize,
     pub(super) check: Check,
@@ -38,7 +38,7 @@ pub(super) struct Attempt<'a, 'p> {
 
 /// What is known of a header when it has passed its CRC.
 #[derive(Default)]
-pub(super) struct Passed {
+pub(super) struct VerifiedHeader {
     pub(super) layout: Layout,
     pub(super) crc_static: [u8; 2],
     /// There are extension headers, or the packet says that there are none any more.
@@ -51,17 +51,17 @@ pub(super) struct Passed {
     pub(super) by: By,
 }
 
-impl Attempt<'_, '_> {
+impl CandidateSearch<'_, '_> {
     /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3; behind a pause or a loss with the SNs that may
     /// be meant (section 5.3.2.2.4).
     #[inline]
     pub(super) fn find<'i, 'p: 'i>(
         &self,
         format: Format,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         if self.misses_ip_id(x) {
@@ -90,9 +90,9 @@ impl Attempt<'_, '_> {
             let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
                 let is_ahead =
-                    !passed.looks_late || steps && !self.is_right_late(late, x, extensions, out, passed)?;
+                    !passed.looks_late || steps && !self.verify_late(late, x, extensions, out, passed)?;
                 let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
-                if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
+                if found.is_err() && self.verify_late(late, x, extensions, out, passed)? {
                     passed.by = By::Late;
                     return Ok(());
                 }
@@ -100,13 +100,13 @@ impl Attempt<'_, '_> {
             }
             // Where nothing depends on the SN, both are right, or none.
             let holds_sn = self.holds_sn(x);
-            let fits_ahead = holds_sn && self.is_right(sn, x, extensions, out, passed)?;
+            let fits_ahead = holds_sn && self.verify(sn, x, extensions, out, passed)?;
             let is_ahead = if passed.looks_late {
                 fits_ahead && (self.has_sum(x) || steps)
             } else {
                 fits_ahead || !holds_sn
             };
-            let is_late = self.is_right_late(late, x, extensions, out, passed)?;
+            let is_late = self.verify_late(late, x, extensions, out, passed)?;
             if is_late && !is_ahead && !fits_ahead {
                 passed.by = By::Late;
                 return Ok(());
@@ -134,29 +134,29 @@ impl Attempt<'_, '_> {
     }
 
     /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
-    pub(super) fn is_right<'i, 'p: 'i>(
+    pub(super) fn verify<'i, 'p: 'i>(
         &self,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
         Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
     }
 
     /// True if a header is right with that SN, and late.
-    pub(super) fn is_right_late<'i, 'p: 'i>(
+    pub(super) fn verify_late<'i, 'p: 'i>(
         &self,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let context = self.context;
-        Ok(context.is_late(context.ahead(sn, context.sn)) && self.is_right(sn, x, extensions, out, passed)?)
+        Ok(context.is_late(context.ahead(sn, context.sn)) && self.verify(sn, x, extensions, out, passed)?)
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.
@@ -168,14 +168,14 @@ impl Attempt<'_, '_> {
     }
 
     /// The SN that follows from ref -1 if it is one that the update in doubt has leapt over, and not `sn`.
-    fn in_leap(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+    fn in_leap(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
         let sn2 = self.behind_before().filter(|&sn2| sn2 != sn && self.context.has_leapt_over(sn2));
         sn2.filter(|_| self.holds_sn(x))
     }
 
     /// The SN that follows from ref -1 if it is worth a trial although that of ref 0 is none too far ahead.
     #[inline]
-    fn doubtful(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+    fn doubtful(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
         let doubt = &self.context.doubt;
         if !doubt.is_open() {
             return None;
@@ -197,10 +197,10 @@ impl Attempt<'_, '_> {
         format: Format,
         sn: Option<u32>,
         sn2: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let before = &context.before();
@@ -243,7 +243,7 @@ impl Attempt<'_, '_> {
     }
 
     /// What follows from a header that is right with ref -1 and `sn2` alone; `sn` would have been that of ref 0.
-    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Fields<'_>) -> By {
+    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Rfc3095Fields<'_>) -> By {
         let (doubt, before) = (&self.context.doubt, &self.context.before());
         let is_same_sn = sn == Some(sn2);
         let is_explicit = self.is_told() && self.context.reference(x).moved_from(before) < (false, NEAR);
@@ -283,7 +283,7 @@ impl Attempt<'_, '_> {
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.
     #[inline]
-    pub(super) fn holds_sn(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn holds_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
         has_own_sn(x.profile)
             || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             || self.context.lists.iter().any(|list| !list.current.is_empty())
@@ -295,10 +295,10 @@ impl Attempt<'_, '_> {
         &self,
         reference: Option<&Reference>,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
@@ -317,14 +317,14 @@ impl Attempt<'_, '_> {
         &self,
         reference: Option<&Reference>,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         x.sn = sn;
         self.resolve_ip_ids(reference, x);
-        if let (true, Own::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
+        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
             let from = reference.map_or(self.context.sn, |reference| reference.sn);
             let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
             let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
@@ -348,7 +348,7 @@ impl Attempt<'_, '_> {
 
     /// RFC 3095, section 4.5.5.
     #[inline]
-    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Fields<'_>) {
+    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Rfc3095Fields<'_>) {
         let holder = x.ip_id_holder();
         for i in 0..x.base_ips() {
             if !x.ips[i].holds_ip_id() {
@@ -377,7 +377,11 @@ impl Attempt<'_, '_> {
     }
 
     /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
-    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; LISTS] {
+    fn resolve_ah<'i>(
+        &self,
+        x: &Rfc3095Fields<'i>,
+        extensions: &mut ExtensionLists<'i>,
+    ) -> [Option<u32>; LISTS] {
         let mut sns = [None; LISTS];
         for (i, extra) in x.extra.iter().enumerate() {
             let state = &self.context.lists[i];

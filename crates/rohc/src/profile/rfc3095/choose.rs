@@ -1,18 +1,20 @@
 //! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
 //! and 5.7.
 
-use thinair_wire::coder::{Lsb, Slot, Writer};
+use thinair_wire::coder::{Lsb, LsbSlot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
 use super::cce::Cce;
-use super::classify::Plan;
-use super::compress::Context;
+use super::classify::ClassifiedPacket;
+use super::compress::Rfc3095SenderContext;
 use super::list_plan::{icv, sends_ah};
 use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::Needed;
-use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
+use super::{
+    BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
+};
 use crate::profile::Format;
 
 /// One packet in so many has the whole IP-ID, where that moves and the carrier counts, but in R-mode.
@@ -28,7 +30,7 @@ pub(super) struct NeededBits {
 
 impl NeededBits {
     /// Sets what extension 3 has of each slot in that format of RTP; false if another format is shorter.
-    fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
+    fn shape(&self, format: Format, x: &mut Rfc3095Fields<'_>) -> bool {
         let ts =
             |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
         let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
@@ -84,10 +86,10 @@ pub(super) fn has_crc_3(format: Format) -> bool {
     matches!(format, Uo0 | Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3)
 }
 
-impl Context {
+impl Rfc3095SenderContext {
     /// True if the headers depend on the SN, and no checksum proves it (`proof`).
     #[inline]
-    fn depends_on_sn(&self, x: &Fields<'_>) -> bool {
+    fn depends_on_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
         if self.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
             return false;
         }
@@ -99,7 +101,7 @@ impl Context {
     /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
     /// late one (RFC 4224), unless the interval reaches twice as far.
     #[inline]
-    fn sn_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+    fn sn_bits(&self, now: Instant, x: &Rfc3095Fields<'_>) -> u32 {
         let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         let careful = if self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
@@ -125,9 +127,9 @@ impl Context {
     fn offer_ip_id(
         &self,
         writer: &mut Writer<'_>,
-        slot: Slot,
+        slot: LsbSlot,
         i: usize,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         counted: bool,
     ) -> u32 {
         let ip = &x.ips[i];
@@ -149,8 +151,8 @@ impl Context {
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         counted: bool,
     ) -> NeededBits {
         let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
@@ -189,8 +191,8 @@ impl Context {
     pub(super) fn write_compressed<'p>(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'p>,
-        plan: &Plan<'p>,
+        x: &mut Rfc3095Fields<'p>,
+        plan: &ClassifiedPacket<'p>,
         needed: NeededBits,
     ) -> Option<Format> {
         // Flags and fields of IP headers and of RTP have their place in extension 3 alone.

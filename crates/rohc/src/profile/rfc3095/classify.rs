@@ -6,10 +6,10 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::timer::Link;
+use super::timer::TimerLimits;
 use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
-use crate::compressor::{CompressorConfig, Key};
+use crate::compressor::{CompressorConfig, FlowKey};
 use crate::profile::ProfileId;
 
 /// Most items of one list, and octets of one of them.
@@ -18,7 +18,7 @@ const MAX_ITEM: usize = 125;
 
 /// A packet and the profile it goes by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan<'p> {
+pub(crate) struct ClassifiedPacket<'p> {
     /// A profile of the RFC 3095 family.
     pub(crate) profile: ProfileId,
     /// All headers of the packet.
@@ -35,21 +35,21 @@ pub(crate) struct Plan<'p> {
     /// The UDP or UDP-Lite header, whose Checksum Coverage stands for the length.
     pub(crate) udp: Udp,
     /// The RTP header, in profiles 0x0001 and 0x0007; elsewhere what may be one.
-    pub(crate) rtp: Option<rtp::Header<'p>>,
+    pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
     /// The CoAP header, in profile 0x0080.
-    pub(crate) coap: Option<coap_2015::Header<'p>>,
+    pub(crate) coap: Option<coap_2015::CoapHeader<'p>>,
     /// Limits of a timer for timestamps, if one may be used.
-    pub(crate) timer: Option<Link>,
+    pub(crate) timer: Option<TimerLimits>,
     /// Octets of the headers that are compressed.
     pub(crate) header_len: usize,
 }
 
-impl<'p> Plan<'p> {
+impl<'p> ClassifiedPacket<'p> {
     /// A packet whose profile is to be [chosen](Self::choose).
     #[inline(always)]
-    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
+    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
         let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
@@ -140,7 +140,7 @@ impl<'p> Plan<'p> {
         if !ports.has(udp.source_port) && !ports.has(udp.destination_port) {
             return false;
         }
-        let Some(coap) = coap_2015::Header::read(self.payload()) else { return false };
+        let Some(coap) = coap_2015::CoapHeader::read(self.payload()) else { return false };
         let plan = Self {
             profile: ProfileId::Coap2015,
             header_len: self.header_len + coap.len(),
@@ -166,7 +166,7 @@ impl<'p> Plan<'p> {
 
     /// The RTP header, if the profile has one and it has CSRC identifiers, or the context had some.
     #[inline]
-    pub(crate) fn csrc(&self, is_used: bool) -> Option<&rtp::Header<'p>> {
+    pub(crate) fn csrc(&self, is_used: bool) -> Option<&rtp::RtpHeader<'p>> {
         let is_rtp = matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) && self.ip_count == 1;
         self.rtp.as_ref().filter(|header| is_rtp && (is_used || !header.csrc.is_empty()))
     }
@@ -211,7 +211,7 @@ impl<'p> Plan<'p> {
 
     /// True if it has CoAP options, for which a context takes memory.
     pub(crate) fn has_options(&self) -> bool {
-        self.coap.as_ref().is_some_and(coap_2015::Header::has_options)
+        self.coap.as_ref().is_some_and(coap_2015::CoapHeader::has_options)
     }
 
     /// Octets behind the headers.
@@ -227,7 +227,7 @@ impl<'p> Plan<'p> {
     }
 }
 
-impl Key for Plan<'_> {
+impl FlowKey for ClassifiedPacket<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {
@@ -287,10 +287,10 @@ fn list_is_kept(ip: &Ip<'_>) -> bool {
 
 /// The header of what may be RTP: version 2, and no packet of RTCP (RFC 5761, section 4).
 #[inline]
-pub(super) fn rtp_header(datagram: &[u8]) -> Option<rtp::Header<'_>> {
+pub(super) fn rtp_header(datagram: &[u8]) -> Option<rtp::RtpHeader<'_>> {
     if !cfg!(feature = "rtp") {
         return None;
     }
     let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
-    rtp::Header::read(datagram).filter(|_| !is_rtcp)
+    rtp::RtpHeader::read(datagram).filter(|_| !is_rtcp)
 }

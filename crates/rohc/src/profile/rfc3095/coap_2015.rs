@@ -8,15 +8,15 @@
 
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::crc::Check;
-use thinair_wire::header::coap::{Coap, Code, End, MAX_TOKEN, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOptionsEnd, Code, MAX_TOKEN, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::Fields;
+use super::Rfc3095Fields;
 use super::compress;
 use super::decompress;
 use super::list::Item;
-use super::own::Own;
-use super::table::{self, NoMemory, Pool, Table};
+use super::own::UpperContext;
+use super::table::{self, ItemTable, NoMemory, Pool};
 use crate::decompressor::Failure;
 use crate::profile::Format;
 
@@ -117,12 +117,12 @@ impl CoapFields {
 
 /// The CoAP header of one packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Header<'p> {
+pub(crate) struct CoapHeader<'p> {
     pub(super) fields: CoapFields,
     pub(super) options: &'p [u8],
 }
 
-impl<'p> Header<'p> {
+impl<'p> CoapHeader<'p> {
     /// The header of a message; `None` if it is not sound, or its options are longer than a context keeps.
     pub(crate) fn read(message: &'p [u8]) -> Option<Self> {
         let built = Built::proof()?;
@@ -130,9 +130,9 @@ impl<'p> Header<'p> {
         let mut walk = coap.options();
         walk.by_ref().for_each(drop);
         let marker = match walk.end()? {
-            End::Payload(_) => true,
-            End::NoPayload => false,
-            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+            CoapOptionsEnd::Payload(_) => true,
+            CoapOptionsEnd::NoPayload => false,
+            CoapOptionsEnd::MarkerWithoutPayload | CoapOptionsEnd::Malformed { .. } => return None,
         };
         let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
         let fields = CoapFields {
@@ -172,7 +172,7 @@ impl<'p> Header<'p> {
 
 /// CoAP in the static chain: Ver, T, TKL, Code, token if it is static, options.
 #[cold]
-pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapHeader<'p>) -> Step {
     let mut version = 1_u8;
     c.uint("Ver", 2, &mut version)?;
     c.require(version == 1)?;
@@ -195,7 +195,7 @@ pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> St
 /// CoAP in the dynamic chain, and behind the UDP checksum of every compressed header: Message ID, token if it
 /// changes.
 #[cold]
-pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapHeader<'p>) -> Step {
     c.uint("Message ID", 16, &mut x.fields.message_id)?;
     if x.fields.token_changing { token(c, &mut x.fields) } else { Ok(()) }
 }
@@ -226,7 +226,7 @@ fn item(options: &[u8]) -> Item<'_> {
 }
 
 /// The options that a context keeps; `None` if it does not have them.
-fn stored<'t>(table: &Table, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
+fn stored<'t>(table: &ItemTable, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
     if x.options_len == 0 {
         return Some(&[]);
     }
@@ -234,47 +234,51 @@ fn stored<'t>(table: &Table, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [
     Some(table::stored(pool, place).body).filter(|options| options.len() == usize::from(x.options_len))
 }
 
-fn keep(table: &mut Table, pool: &mut Pool<'_>, x: &CoapFields, options: &[u8]) -> Result<(), NoMemory> {
+fn keep(table: &mut ItemTable, pool: &mut Pool<'_>, x: &CoapFields, options: &[u8]) -> Result<(), NoMemory> {
     if options.is_empty() || stored(table, pool, x) == Some(options) {
         return Ok(());
     }
     table.put(pool, OWNER, 0, &item(options))
 }
 
-impl compress::Context {
+impl compress::Rfc3095SenderContext {
     /// Keeps what tells the flow of a CoAP header apart.
     #[cold]
-    pub(crate) fn start_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), NoMemory> {
-        self.own = Own::Coap(header.fields);
+    pub(crate) fn start_coap(
+        &mut self,
+        header: &CoapHeader<'_>,
+        pool: &mut Pool<'_>,
+    ) -> Result<(), NoMemory> {
+        self.own = UpperContext::Coap(header.fields);
         keep(&mut self.table, pool, &header.fields, header.options)
     }
 
     /// Whether a CoAP header belongs to this flow.
     #[cold]
-    pub(super) fn is_coap_flow_of(&self, header: &Header<'_>, pool: &Pool<'_>) -> bool {
-        let Own::Coap(coap) = &self.own else { return false };
+    pub(super) fn is_coap_flow_of(&self, header: &CoapHeader<'_>, pool: &Pool<'_>) -> bool {
+        let UpperContext::Coap(coap) = &self.own else { return false };
         coap.is_flow_of(&header.fields) && stored(&self.table, pool, coap) == Some(header.options)
     }
 
     /// Takes the fields of a CoAP header, and returns whether its token is the first that is another one: that must
     /// be said in the static chain.
     #[cold]
-    pub(super) fn note_coap<'p>(&mut self, x: &mut Fields<'p>, header: &Header<'p>) -> bool {
-        let Own::Coap(coap) = &mut self.own else { return false };
+    pub(super) fn note_coap<'p>(&mut self, x: &mut Rfc3095Fields<'p>, header: &CoapHeader<'p>) -> bool {
+        let UpperContext::Coap(coap) = &mut self.own else { return false };
         let turns = !coap.token_changing && coap.token != header.fields.token;
         coap.token_changing |= turns;
         let fields = CoapFields { token_changing: coap.token_changing, ..header.fields };
-        x.coap = Some(Header { fields, ..*header });
+        x.coap = Some(CoapHeader { fields, ..*header });
         turns
     }
 }
 
-impl decompress::Context {
+impl decompress::Rfc3095ReceiverContext {
     /// The options of the flow.
     #[cold]
     pub(super) fn options<'t>(&self, pool: &'t Pool<'_>, format: Format) -> Result<&'t [u8], Failure> {
         let options = match &self.own {
-            decompress::Own::Coap(coap) => stored(&self.table, pool, coap),
+            decompress::UpperFields::Coap(coap) => stored(&self.table, pool, coap),
             _ => None,
         };
         options.ok_or(Failure::UnknownItem(format))
@@ -282,9 +286,9 @@ impl decompress::Context {
 
     /// Keeps the CoAP header of a verified IR or IR-DYN packet, of which the latter has no options.
     #[cold]
-    pub(super) fn keep_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
+    pub(super) fn keep_coap(&mut self, header: &CoapHeader<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
         keep(&mut self.table, pool, &header.fields, header.options).map_err(|_| Failure::NoMemory)?;
-        self.own = decompress::Own::Coap(header.fields);
+        self.own = decompress::UpperFields::Coap(header.fields);
         Ok(())
     }
 }
@@ -333,7 +337,7 @@ mod tests {
     use super::*;
     use crate::profile::ProfileId;
     use crate::profile::rfc3095::header::{ExtensionLists, rebuild};
-    use crate::profile::rfc3095::{IpFields, IpHeader, Version};
+    use crate::profile::rfc3095::{IpFields, IpHeader, IpVersion};
     use alloc::vec;
     use alloc::vec::Vec;
     use thinair_wire::coder::{Reader, Refusal, Writer};
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_header_ends_behind_the_payload_marker() {
-        let header = Header::read(&CONTENT).unwrap();
+        let header = CoapHeader::read(&CONTENT).unwrap();
         assert_eq!((header.len(), header.options), (11, &b"\xc0\x21\x01"[..]));
         let expected = CoapFields {
             built: Built,
@@ -365,10 +369,10 @@ mod tests {
 
     #[test]
     fn an_unsound_message_has_no_header() {
-        assert!(Header::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
+        assert!(CoapHeader::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
         // Marker without payload, an option that is cut off, no token, no Message ID.
         for len in [11, 9, 6, 3] {
-            assert!(Header::read(&CONTENT[..len]).is_none(), "{len} octets");
+            assert!(CoapHeader::read(&CONTENT[..len]).is_none(), "{len} octets");
         }
     }
 
@@ -376,8 +380,8 @@ mod tests {
     fn options_are_taken_as_long_as_a_block_holds_them() {
         let message =
             |len: u8| [&[0x40, 1, 0, 0, 0xBD, len - 2 - 13][..], &vec![7; usize::from(len - 2)]].concat();
-        assert_eq!(Header::read(&message(123)).unwrap().options.len(), MAX_OPTIONS);
-        assert!(Header::read(&message(124)).is_none());
+        assert_eq!(CoapHeader::read(&message(123)).unwrap().options.len(), MAX_OPTIONS);
+        assert!(CoapHeader::read(&message(124)).is_none());
     }
 
     fn written(run: impl FnOnce(&mut Writer<'_>) -> Step) -> Vec<u8> {
@@ -390,7 +394,7 @@ mod tests {
 
     #[test]
     fn chains_carry_a_token_where_the_flag_says() {
-        let mut x = Header::read(&CONTENT).unwrap();
+        let mut x = CoapHeader::read(&CONTENT).unwrap();
         assert_eq!(written(|c| coap_static(c, &mut x)), b"\x63\x45\x40\x03abc\xc0\x21\x01");
         assert_eq!(written(|c| coap_dynamic(c, &mut x)), b"\xe4\x64");
         x.fields.token_changing = true;
@@ -401,7 +405,7 @@ mod tests {
     #[test]
     fn a_static_chain_that_cannot_be_kept_is_refused() {
         let read = |octets: &[u8]| {
-            let mut x = Header { fields: CoapFields::default(), options: &[] };
+            let mut x = CoapHeader { fields: CoapFields::default(), options: &[] };
             coap_static(&mut Reader::contiguous(octets), &mut x)
         };
         let mut chain = [&[0x40, 1, 0, 123][..], &[7; 124]].concat();
@@ -416,14 +420,14 @@ mod tests {
     /// changing token are CRC-DYNAMIC.
     #[test]
     fn message_id_and_a_changing_token_are_crc_dynamic() {
-        let header = Header::read(&CONTENT).unwrap();
+        let header = CoapHeader::read(&CONTENT).unwrap();
         for token_changing in [false, true] {
-            let mut x = Fields::new(ProfileId::Coap2015);
-            let ip = IpHeader { version: Version::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
+            let mut x = Rfc3095Fields::new(ProfileId::Coap2015);
+            let ip = IpHeader { version: IpVersion::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
             x.ips[0] = IpFields { header: ip, ..IpFields::EMPTY };
             x.udp.source_port = 5683;
             x.udp.checksum = 0x1234;
-            x.coap = Some(Header { fields: CoapFields { token_changing, ..header.fields }, ..header });
+            x.coap = Some(CoapHeader { fields: CoapFields { token_changing, ..header.fields }, ..header });
             let mut lists = ExtensionLists::default();
             lists.options = Some(header.options);
             let mut out = [0; 80];

@@ -4,44 +4,44 @@ use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
-use thinair_wire::range::{Count, Range};
+use thinair_wire::range::{Range, SequenceRange};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
-use super::classify::Plan;
+use super::classify::ClassifiedPacket;
 use super::coap_2015;
 use super::header::Layout;
 use super::ip_id::{self, Watcher};
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
-use super::own::{self, Guess, Own, RtpContext};
-use super::table::{self, Pool, Table};
+use super::own::{self, Guess, RtpContext, UpperContext};
+use super::table::{self, ItemTable, Pool};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
-    upper,
+    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
+    sn_plus, upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 
 /// How many more packets must say a change (optimistic approach), and since which SN it has been said.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingChange {
     left: u8,
     /// In octets, which need no padding.
     since: [u8; 2],
 }
 
-impl Pending {
+impl PendingChange {
     pub(super) fn start(&mut self, sn: u16, repetitions: u8) {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
@@ -120,12 +120,12 @@ impl CrcStatic {
 
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct Rfc3095SenderContext {
     pub(crate) profile: ProfileId,
     pub(crate) mode: CompressorMode,
     pub(super) state: CompressorState,
     /// Packets still to be sent in the state.
-    pub(super) in_state: Pending,
+    pub(super) in_state: PendingChange,
     /// Packets that must carry the whole dynamic part, of which those in IR state are some; [`REFRESH`] if the state was
     /// entered to refresh, not to establish.
     pub(super) dynamic: u8,
@@ -133,10 +133,10 @@ pub(crate) struct Context {
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
     pub(super) coverage: Coverage,
-    pub(super) own: Own,
+    pub(super) own: UpperContext,
     pub(super) sn: u32,
     /// The low 16 bits of the SN.
-    pub(super) sns: Count<u16>,
+    pub(super) sns: SequenceRange<u16>,
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
@@ -150,16 +150,16 @@ pub(crate) struct Context {
     /// SO state, and no change pending: the next packet may be regular (`regular.rs`).
     pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
-    pub(super) table: Table,
-    pub(super) timer: Timer,
+    pub(super) table: ItemTable,
+    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
     /// The transport checksum of the last packet that said everything was right.
     pub(super) sums: bool,
 }
 
-impl Context {
+impl Rfc3095SenderContext {
     /// A context for the flow of a packet, whose first SN is the one behind `sn`.
-    pub(crate) fn new(plan: &Plan<'_>, now: Instant, sn: u16) -> Self {
+    pub(crate) fn new(plan: &ClassifiedPacket<'_>, now: Instant, sn: u16) -> Self {
         let sn = match plan.sn() {
             Some(sn) => sn_plus(plan.profile, sn, u32::MAX),
             None => u32::from(sn),
@@ -167,19 +167,19 @@ impl Context {
         let own = match (&plan.rtp, upper(plan.profile)) {
             #[cfg(feature = "rtp")]
             (Some(header), _) if has_rtp(plan.profile) => {
-                Own::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
+                UpperContext::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
             }
-            (_, Upper::Esp) => Own::Esp(plan.esp.spi),
+            (_, Upper::Esp) => UpperContext::Esp(plan.esp.spi),
             (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
-                Own::Guess(Guess::of(plan.rtp.as_ref()))
+                UpperContext::Guess(Guess::of(plan.rtp.as_ref()))
             }
-            _ => Own::None,
+            _ => UpperContext::None,
         };
         let mut context = Self {
             profile: plan.profile,
             mode: CompressorMode::default(),
             state: CompressorState::Ir,
-            in_state: Pending::default(),
+            in_state: PendingChange::default(),
             dynamic: 0,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
@@ -187,7 +187,7 @@ impl Context {
             coverage: Coverage::default(),
             own,
             sn,
-            sns: Count::new(),
+            sns: SequenceRange::new(),
             offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
@@ -196,8 +196,8 @@ impl Context {
             strong: 0,
             established: false,
             lists: [ListState::default(); BASE_IPS],
-            table: Table::default(),
-            timer: Timer::start(now),
+            table: ItemTable::default(),
+            timer: RefreshTimer::start(now),
             caution: Caution::default(),
             sums: false,
         };
@@ -225,7 +225,7 @@ impl Context {
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 watcher.first(ip, sid);
             }
         }
@@ -259,7 +259,7 @@ impl Context {
 
     /// Whether a packet belongs to this flow.
     #[inline(never)]
-    pub(crate) fn is_flow_of(&self, plan: &Plan<'_>, pool: &Pool<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, plan: &ClassifiedPacket<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
@@ -268,11 +268,15 @@ impl Context {
             && self.ips.get(plan.ip_count - 1).is_none_or(|last| last.terminates == plan.terminates)
             && match &self.own {
                 _ if matches!(self.profile, ProfileId::Udp | ProfileId::UdpLite | ProfileId::Ip) => true,
-                Own::None | Own::Guess(_) => true,
-                Own::Esp(spi) => *spi == plan.esp.spi,
+                UpperContext::None | UpperContext::Guess(_) => true,
+                UpperContext::Esp(spi) => *spi == plan.esp.spi,
                 #[cfg(feature = "rtp")]
-                Own::Rtp(rtp) => plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc),
-                Own::Coap(_) => plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool)),
+                UpperContext::Rtp(rtp) => {
+                    plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc)
+                }
+                UpperContext::Coap(_) => {
+                    plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool))
+                }
             }
     }
 
@@ -295,7 +299,7 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
@@ -314,14 +318,14 @@ impl Context {
     fn try_compress(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let repetitions = config.repetitions;
-        let mut x = Fields::new(self.profile);
+        let mut x = Rfc3095Fields::new(self.profile);
         x.sn = plan.sn().unwrap_or(self.next_sn());
         x.ip_count = plan.ip_count;
         x.udp = udp_fields(plan);
@@ -374,7 +378,7 @@ impl Context {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
         };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
@@ -441,8 +445,8 @@ impl Context {
     /// Fields of the two base headers, and what has changed in them.
     fn note_ips(
         &mut self,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         config: &CompressorConfig,
         is_static_same: &mut bool,
     ) {
@@ -452,7 +456,7 @@ impl Context {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;
             ip.header.update(header);
-            if ip.header.version == Version::V4 && !self.sns.is_empty() {
+            if ip.header.version == IpVersion::V4 && !self.sns.is_empty() {
                 let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
                 ip_id::set(ip, next);
             }
@@ -465,7 +469,7 @@ impl Context {
 
     /// Notes what has changed in one IP header. Returns whether its CRC-STATIC octets are those of the packet before.
     #[cold]
-    fn note_ip(&mut self, i: usize, x: &Fields<'_>, sn: u32, repetitions: u8) -> bool {
+    fn note_ip(&mut self, i: usize, x: &Rfc3095Fields<'_>, sn: u32, repetitions: u8) -> bool {
         let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
         let is_other = [
             ip.header.tos != kept.header.tos,
@@ -500,7 +504,7 @@ impl Context {
     /// Notes the lists of a packet. Returns whether there is or was one.
     fn note_lists(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         sn: u32,
         since: u16,
         assurance: Assurance,
@@ -534,7 +538,7 @@ impl Context {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
             if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
-                self.sns = Count::new();
+                self.sns = SequenceRange::new();
                 self.enter_fo(sn, repetitions, false);
             }
         }
@@ -543,8 +547,8 @@ impl Context {
     /// Headers beyond the second: their static part lies in the table, their dynamic part goes with every packet.
     fn note_further_ips(
         &mut self,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         repetitions: u8,
         pool: &mut Pool<'_>,
     ) -> Result<(), Refused> {
@@ -567,15 +571,15 @@ impl Context {
     }
 
     /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
-    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
+    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::RtpHeader<'_>>) -> bool {
         match &mut self.own {
-            Own::Guess(guess) if guess.goes_on() => guess.look(header),
+            UpperContext::Guess(guess) if guess.goes_on() => guess.look(header),
             _ => false,
         }
     }
 
     /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
-    pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
+    pub(crate) fn goes_on_as_rtp(&self, plan: &ClassifiedPacket<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
         step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
@@ -683,8 +687,8 @@ impl Context {
     /// The lists of extension headers, as far as this packet must say them.
     fn fill_lists<'p>(
         &self,
-        x: &mut Fields<'p>,
-        plan: &Plan<'p>,
+        x: &mut Rfc3095Fields<'p>,
+        plan: &ClassifiedPacket<'p>,
         scope: Scope,
         assurance: Assurance,
         pool: &mut Pool<'_>,
@@ -726,7 +730,7 @@ impl Context {
     fn commit(
         &mut self,
         now: Instant,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         format: Format,
         has_lists: bool,
         length: usize,
@@ -755,7 +759,7 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.header.version == Version::V4 && !ip.rnd && !secure {
+            if ip.header.version == IpVersion::V4 && !ip.rnd && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
@@ -817,7 +821,7 @@ fn ip_header(ip: &Ip<'_>) -> IpHeader {
     IpHeader { protocol: ip.next, ..IpHeader::of(ip) }
 }
 
-fn udp_fields(plan: &Plan<'_>) -> UdpFields {
+fn udp_fields(plan: &ClassifiedPacket<'_>) -> UdpFields {
     UdpFields {
         source_port: plan.udp.source_port,
         destination_port: plan.udp.destination_port,
@@ -827,12 +831,12 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 }
 
 #[inline(always)]
-pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
+pub(super) fn layout(plan: &ClassifiedPacket<'_>, coap: Option<&coap_2015::CoapHeader<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header() {
-            chain::IpHeader::V4(_) => Version::V4,
-            chain::IpHeader::V6(_) => Version::V6,
+            chain::IpHeader::V4(_) => IpVersion::V4,
+            chain::IpHeader::V6(_) => IpVersion::V6,
         };
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);

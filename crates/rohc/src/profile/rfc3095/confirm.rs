@@ -3,14 +3,14 @@
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::compress::{CSRC_STATE, Context, PendingIp};
+use super::compress::{CSRC_STATE, PendingIp, Rfc3095SenderContext};
 use super::list_plan::Assurance;
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 
-impl Context {
+impl Rfc3095SenderContext {
     /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
     pub(crate) fn receive_feedback(
         &mut self,

@@ -4,35 +4,35 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
-use super::header::{self, Chain, ExtensionLists, Layout, Transport, datagram_len, ip_dynamic};
+use super::header::{self, ChainFields, ExtensionLists, Layout, TransportLayout, datagram_len, ip_dynamic};
 use super::ip_id;
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
 use super::reliable::NOT_SAID;
 use super::rtp::{CSRC_LEN, RtpFields};
-use super::table::{self, Pool, Table};
+use super::table::{self, ItemTable, Pool};
 use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, Version, base, formats,
-    has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
+    BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
+    formats, has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::mode::{DecompressorMode, Mode};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// Packets that could have come meanwhile, for a pause to be none of the usual ones.
 const PAUSE: u64 = 16;
 
-/// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
+/// The last packets, as `Rfc3095ReceiverContext::failures` has them, behind which one header that is right with CRC-3 is not enough:
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
@@ -44,7 +44,7 @@ const MEMORY: u32 = 8;
 
 /// What a context keeps of the headers behind IP and UDP, as its profile has them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Own {
+pub(super) enum UpperFields {
     /// Profiles without one of the others have this one, and do not use it.
     Rtp(RtpFields),
     /// SPI.
@@ -54,7 +54,7 @@ pub(super) enum Own {
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct Rfc3095ReceiverContext {
     pub(crate) profile: ProfileId,
     pub(crate) state: DecompressorState,
     pub(crate) mode: DecompressorMode,
@@ -62,7 +62,7 @@ pub(crate) struct Context {
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
     coverage: CoverageContext,
-    pub(super) own: Own,
+    pub(super) own: UpperFields,
     /// V of RTP.
     pub(super) version: u8,
     /// Last verified SN: with the IP-IDs and the RTP timestamp, ref 0 of section 5.3.2.2.5.
@@ -78,7 +78,7 @@ pub(crate) struct Context {
     pub(super) crc_static: CrcStatic,
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
-    pub(super) table: Table,
+    pub(super) table: ItemTable,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
     pub(crate) arrivals: Arrivals,
     /// Packets since an IP-ID moved against the SN, 255 at most; 255 if none has.
@@ -87,7 +87,7 @@ pub(crate) struct Context {
     pub(super) sums: bool,
 }
 
-impl Context {
+impl Rfc3095ReceiverContext {
     pub(crate) fn new(profile: ProfileId) -> Self {
         Self {
             profile,
@@ -98,10 +98,10 @@ impl Context {
             udp: UdpFields::default(),
             coverage: CoverageContext::default(),
             own: match profile {
-                ProfileId::Esp => Own::Esp(0),
+                ProfileId::Esp => UpperFields::Esp(0),
                 _ => match CoapFields::initial() {
-                    Some(fields) if profile == ProfileId::Coap2015 => Own::Coap(fields),
-                    _ => Own::Rtp(RtpFields::INITIAL),
+                    Some(fields) if profile == ProfileId::Coap2015 => UpperFields::Coap(fields),
+                    _ => UpperFields::Rtp(RtpFields::INITIAL),
                 },
             },
             version: VERSION,
@@ -112,7 +112,7 @@ impl Context {
             sequence: 0,
             crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
-            table: Table::default(),
+            table: ItemTable::default(),
             arrivals: Arrivals::NEW,
             calm: u8::MAX,
             sums: false,
@@ -120,7 +120,7 @@ impl Context {
     }
 
     /// Notes an IP-ID that has moved, or not, against the SN, by a packet that sends it.
-    fn note_offsets(&mut self, x: &Fields<'_>) {
+    fn note_offsets(&mut self, x: &Rfc3095Fields<'_>) {
         let has_moved = self.reference(x).offsets != self.newest().offsets;
         self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
     }
@@ -146,27 +146,27 @@ impl Context {
     }
 
     #[inline(always)]
-    fn fields<'p>(&self) -> Fields<'p> {
+    fn fields<'p>(&self) -> Rfc3095Fields<'p> {
         let [outer, inner] = self.ips;
-        let mut x = Fields::new(self.profile);
+        let mut x = Rfc3095Fields::new(self.profile);
         x.ips[0] = outer;
         x.ips[1] = inner;
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
         match self.own {
-            Own::Rtp(rtp) => {
+            UpperFields::Rtp(rtp) => {
                 x.rtp = rtp;
                 x.rtp_extra.version = self.version;
             }
-            Own::Esp(spi) => x.spi = spi,
-            Own::Coap(fields) => x.coap = Some(coap_2015::Header { fields, options: &[] }),
+            UpperFields::Esp(spi) => x.spi = spi,
+            UpperFields::Coap(fields) => x.coap = Some(coap_2015::CoapHeader { fields, options: &[] }),
         }
         x.sn = self.sn;
         x
     }
 
     /// Adds the static parts of the IP headers beyond the second, which lie in the table.
-    fn inner_ips(&self, x: &mut Fields<'_>, pool: &Pool<'_>) {
+    fn inner_ips(&self, x: &mut Rfc3095Fields<'_>, pool: &Pool<'_>) {
         for i in BASE_IPS..x.ip_count {
             if let Some(place) = self.table.find(pool, i, 0) {
                 let item = table::stored(pool, place);
@@ -179,7 +179,7 @@ impl Context {
     pub(crate) fn ir(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -198,7 +198,7 @@ impl Context {
     pub(crate) fn ir_dyn(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -217,7 +217,7 @@ impl Context {
     /// RFC 4815, section 6.3: "an IR without a dynamic chain simply updates the static part".
     fn static_only(
         &mut self,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         pool: &mut Pool<'_>,
         header_in: usize,
     ) -> Result<Verified, Failure> {
@@ -227,7 +227,7 @@ impl Context {
         Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
     }
 
-    fn keep_static(&mut self, x: &Fields<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
+    fn keep_static(&mut self, x: &Rfc3095Fields<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
         for i in BASE_IPS..x.ip_count {
             let mut octets = [0; 40];
             let mut ip = x.ips[i];
@@ -245,12 +245,12 @@ impl Context {
         self.udp = x.udp;
         match &mut self.own {
             // Context(M) is zero and never updated (section 5.7).
-            Own::Rtp(rtp) => {
+            UpperFields::Rtp(rtp) => {
                 *rtp = RtpFields { m: false, ..x.rtp };
                 self.version = x.rtp_extra.version;
             }
-            Own::Esp(spi) => *spi = x.spi,
-            Own::Coap(_) => {}
+            UpperFields::Esp(spi) => *spi = x.spi,
+            UpperFields::Coap(_) => {}
         }
         Ok(())
     }
@@ -282,12 +282,12 @@ impl Context {
 
     /// Whether the static chain of an IR packet is that of another flow, which has taken over the CID: its compressor has given
     /// back the memory of this one.
-    fn is_other_flow(&self, x: &Fields<'_>) -> bool {
+    fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
         let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
-            Own::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
-            Own::Esp(spi) => *spi == x.spi,
-            Own::Coap(_) => true,
+            UpperFields::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
+            UpperFields::Esp(spi) => *spi == x.spi,
+            UpperFields::Coap(_) => true,
         };
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
         self.state != DecompressorState::Nc
@@ -301,9 +301,9 @@ impl Context {
     fn initialize<'p>(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: &Reader<'p>,
-        x: &Fields<'p>,
+        x: &Rfc3095Fields<'p>,
         format: Format,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
@@ -373,7 +373,7 @@ impl Context {
     /// An IR or IR-DYN packet that was verified.
     fn initialized(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         layout: &Layout,
         payload: &[u8],
@@ -396,7 +396,7 @@ impl Context {
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         uo_1_id_updates: bool,
         has_failed: bool,
         pool: &mut Pool<'_>,
@@ -422,7 +422,7 @@ impl Context {
         }
         let mut update = ListUpdate::default();
         let mut length = 0;
-        let mut passed = Passed::default();
+        let mut passed = VerifiedHeader::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
             if x.profile == ProfileId::Coap2015 {
@@ -440,7 +440,7 @@ impl Context {
                     x.udp.coverage = length as u16;
                 }
             }
-            let attempt = Attempt {
+            let attempt = CandidateSearch {
                 now,
                 context: self,
                 reader: &reader,
@@ -549,7 +549,7 @@ impl Context {
     pub(crate) fn next_in_line(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         out: &mut [u8],
     ) -> Option<Verified> {
         let sn = sn_plus(self.profile, self.sn, 1);
@@ -562,7 +562,7 @@ impl Context {
         for (id, ip) in ids.iter_mut().zip(ips) {
             let behavior = ip_id::behavior(ip);
             *id = ip.header.id;
-            if ip.header.version == Version::V4 && behavior.is_sequential() {
+            if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
                 *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
@@ -572,15 +572,15 @@ impl Context {
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
-            Own::Rtp(kept) if has_rtp(self.profile) => {
+            UpperFields::Rtp(kept) if has_rtp(self.profile) => {
                 rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
             }
-            Own::Rtp(_) => {}
-            Own::Esp(kept) => spi = *kept,
-            Own::Coap(_) => return None,
+            UpperFields::Rtp(_) => {}
+            UpperFields::Esp(kept) => spi = *kept,
+            UpperFields::Coap(_) => return None,
         }
         let payload = reader.remaining();
-        let transport = Transport::of(self.profile, 0);
+        let transport = TransportLayout::of(self.profile, 0);
         let len = ips.iter().map(|ip| ip.header.version.header_len()).sum::<usize>() + transport.len();
         let total = len + payload.len();
         let headers = out.get_mut(..len)?;
@@ -593,7 +593,7 @@ impl Context {
         }
         let (udp, rtp) = (&udp, &rtp);
         let chain =
-            Chain { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
+            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
         header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
         if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
             return None;
@@ -602,7 +602,7 @@ impl Context {
         for (kept, id) in self.ips.iter_mut().zip(ids) {
             kept.header.id = id;
         }
-        if let (true, Own::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
+        if let (true, UpperFields::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
             kept.ts = rtp.ts;
         }
         self.arrivals.note(now, 1);
@@ -624,9 +624,9 @@ impl Context {
     }
 
     /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
-    fn intervals(&self, x: &Fields<'_>, ahead: u32) -> u32 {
+    fn intervals(&self, x: &Rfc3095Fields<'_>, ahead: u32) -> u32 {
         match &self.own {
-            Own::Rtp(rtp) if has_rtp(self.profile) => {
+            UpperFields::Rtp(rtp) if has_rtp(self.profile) => {
                 let step = x.rtp.ts.wrapping_sub(rtp.ts);
                 let strides = step.checked_div(rtp.stride).unwrap_or(0);
                 if rtp.stride > 1 && step.is_multiple_of(rtp.stride) { strides.max(ahead) } else { ahead }
@@ -636,7 +636,7 @@ impl Context {
     }
 
     /// Fields in the tail of a packet, extension headers apart.
-    fn tail_of(&self, x: &Fields<'_>) -> Tail {
+    fn tail_of(&self, x: &Rfc3095Fields<'_>) -> Tail {
         let coverage = self.coverage.present || x.cce.is_some();
         Tail { udp_checksum: self.udp.checksum != 0, coverage, icv: [0; BASE_IPS] }
     }
@@ -644,7 +644,7 @@ impl Context {
     /// Resolves the list of a compressed packet for header `owner`, and tells what the tail `has` of it.
     fn resolve<'i>(
         &self,
-        x: &Fields<'i>,
+        x: &Rfc3095Fields<'i>,
         owner: usize,
         pool: &'i Pool<'_>,
         format: Format,
@@ -667,13 +667,13 @@ impl Context {
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
     #[inline]
-    fn keep(&mut self, x: &Fields<'_>, updates: bool, length: usize) {
+    fn keep(&mut self, x: &Rfc3095Fields<'_>, updates: bool, length: usize) {
         if !updates {
             // RFC 4815, section 6.2: such packets "only [update] TS, SN, IP-ID".
             for (kept, ip) in self.ips.iter_mut().zip(&x.ips) {
                 kept.header.id = ip.header.id;
             }
-            if let Own::Rtp(rtp) = &mut self.own {
+            if let UpperFields::Rtp(rtp) = &mut self.own {
                 rtp.ts = x.rtp.ts;
             }
             return;
@@ -681,7 +681,7 @@ impl Context {
         for (kept, ip) in self.ips.iter_mut().zip(&x.ips).take(x.base_ips()) {
             *kept = *ip;
         }
-        if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
+        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
             // RFC 4815, section 4.6: with Tsc = 1, "field(TS_STRIDE) MUST be ignored and discarded".
             let stride = if x.rtp_extra.scaled { rtp.stride } else { x.rtp.stride };
             *rtp = RtpFields { m: false, stride, ..x.rtp };
@@ -695,7 +695,7 @@ impl Context {
     /// Items, and lists if the format `keeps` them, are kept once the packet is verified.
     fn commit_lists(
         &mut self,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         update: &ListUpdate,
         initialization: Option<Format>,
         keeps: bool,
@@ -741,15 +741,15 @@ impl Context {
     }
 
     /// True if a header lies on the line of the packets so far.
-    fn is_on_line(&self, x: &Fields<'_>) -> bool {
+    fn is_on_line(&self, x: &Rfc3095Fields<'_>) -> bool {
         self.reference(x).moved_from(&self.newest()) == (false, 0)
     }
 
     /// True if a packet that seems late was sent before ref 0. Where the SN is the sender's own, it may have gone back: timestamp
     /// and IP-IDs then go on. Where there are none, a packet that tells more is taken for a new one.
-    fn is_old(&self, x: &Fields<'_>, format: Format) -> bool {
+    fn is_old(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let has_next_ts = match &self.own {
-            Own::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
+            UpperFields::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
             _ => false,
         };
         let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
@@ -787,23 +787,23 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         pool: &Pool<'_>,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut x = self.fields();
         self.inner_ips(&mut x, pool);
         if packet.first & 0b1111_1110 == 0b1111_1100 {
-            let _ = ir::ir(&mut Tracer::new(reader, tell), &mut x, false);
+            let _ = ir::ir(&mut Tracer::new(reader, on_field), &mut x, false);
             return Some(Format::Ir);
         }
         if packet.first == 0b1111_1000 {
-            let _ = ir::ir_dyn(&mut Tracer::new(reader, tell), &mut x);
+            let _ = ir::ir_dyn(&mut Tracer::new(reader, on_field), &mut x);
             return Some(Format::IrDyn);
         }
         let format = read_base(packet, &mut { reader }, &mut x, self.mode.mode()).ok()?;
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
         let mut has = self.tail_of(&x);
@@ -832,22 +832,22 @@ impl ListUpdate {
 
 /// Whose lists a packet may have: those of the base headers, and of CSRC identifiers.
 #[inline]
-fn list_owners(x: &Fields<'_>) -> impl Iterator<Item = usize> + use<> {
+fn list_owners(x: &Rfc3095Fields<'_>) -> impl Iterator<Item = usize> + use<> {
     (0..BASE_IPS.min(x.ip_count)).chain(has_rtp(x.profile).then_some(CSRC))
 }
 
 /// Whether a compressed packet carries a list.
 #[inline]
-fn has_list(x: &Fields<'_>, owner: usize) -> bool {
+fn has_list(x: &Rfc3095Fields<'_>, owner: usize) -> bool {
     x.extra[owner].has_list && (x.extra[owner].ipx || owner == CSRC)
 }
 
 /// Finds the compressed format of a packet.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
+    packet: &PacketHeader<'p>,
     reader: &mut Reader<'p>,
-    x: &mut Fields<'p>,
+    x: &mut Rfc3095Fields<'p>,
     mode: Mode,
 ) -> Result<Format, Failure> {
     let mut first = packet.first;

@@ -21,9 +21,9 @@
 //! with both references, and different, is held back.
 
 use super::attempt::ahead;
-use super::decompress::{Context, Own};
+use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::rtp::RtpFields;
-use super::{BASE_IPS, Fields, IpFields, has_rtp, sn_plus};
+use super::{BASE_IPS, IpFields, Rfc3095Fields, has_rtp, sn_plus};
 
 /// Headers that must be right with a new offset of an IP-ID before it is trusted. Offsets that differ by a few bits
 /// may have the same CRC-3 until a carry comes.
@@ -136,7 +136,7 @@ impl Doubt {
     }
 }
 
-impl Context {
+impl Rfc3095ReceiverContext {
     /// The distance of an SN from another, in the width of the profile.
     #[inline]
     pub(super) fn ahead(&self, sn: u32, from: u32) -> i32 {
@@ -167,14 +167,14 @@ impl Context {
     }
 
     /// The reference that a header makes.
-    pub(super) fn reference(&self, x: &Fields<'_>) -> Reference {
+    pub(super) fn reference(&self, x: &Rfc3095Fields<'_>) -> Reference {
         let rtp = self.rtp().map(|rtp| RtpFields { ts: x.rtp.ts, ..*rtp });
         Reference::new(x.sn, x.base(), rtp.as_ref())
     }
 
     fn rtp(&self) -> Option<&RtpFields> {
         match &self.own {
-            Own::Rtp(rtp) if has_rtp(self.profile) => Some(rtp),
+            UpperFields::Rtp(rtp) if has_rtp(self.profile) => Some(rtp),
             _ => None,
         }
     }
@@ -197,7 +197,7 @@ impl Context {
     /// Ref 0 is about to become what a header makes that was right with it, and said so many bits of an IP-ID and of
     /// a timestamp.
     #[inline]
-    pub(super) fn note_update(&mut self, x: &Fields<'_>, id_bits: u32, ts_bits: u32) {
+    pub(super) fn note_update(&mut self, x: &Rfc3095Fields<'_>, id_bits: u32, ts_bits: u32) {
         if id_bits | ts_bits == 0 && !self.doubt.is_open() && self.ahead(x.sn, self.sn) == 1 {
             return;
         }
@@ -205,7 +205,7 @@ impl Context {
     }
 
     #[inline(never)]
-    fn note_surprise(&mut self, x: &Fields<'_>, id_bits: u32, ts_bits: u32) {
+    fn note_surprise(&mut self, x: &Rfc3095Fields<'_>, id_bits: u32, ts_bits: u32) {
         let (newest, next, ahead) = (self.newest(), self.reference(x), self.ahead(x.sn, self.sn));
         let (is_told, old) = (self.tells(id_bits, ts_bits), self.before());
         let doubt = &mut self.doubt;

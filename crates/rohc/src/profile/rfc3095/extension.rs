@@ -2,10 +2,10 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::list::{Kind, compressed_list};
+use super::list::{ListKind, compressed_list};
 use super::rtp::{self, rtp_header_flags_and_fields};
 use super::type2::{Extension, T};
-use super::{Fields, IP_ID, IP_ID2, IpExtra, IpFields, SN, TS};
+use super::{IP_ID, IP_ID2, IpExtra, IpFields, Rfc3095Fields, SN, TS};
 
 /// Bits of each slot that stand in an extension.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Rest {
 
 /// The bits that an extension has, of which a base header must know when it is written.
 #[inline]
-pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
+pub(super) fn rest(extension: Extension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
     let (plus, minus) = match extension {
         Extension::None => return Rest::default(),
         Extension::Zero => (3, 0),
@@ -44,7 +44,7 @@ pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
 #[inline]
 pub(super) fn rtp_extension<'p, C: Coder<'p>>(
     c: &mut C,
-    x: &mut Fields<'p>,
+    x: &mut Rfc3095Fields<'p>,
     extension: Extension,
     t: T,
     m: bool,
@@ -81,7 +81,7 @@ pub(super) fn rtp_extension<'p, C: Coder<'p>>(
 }
 
 /// `Extension 3` with RTP: SN, TS, IP-ID, flags and fields of the IP headers and of RTP. RFC 3095, section 5.7.5.
-fn rtp_extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, m: bool) -> Step {
+fn rtp_extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, m: bool) -> Step {
     let inner = x.inner();
     let mut ip2 = inner == 1 && x.extra[0].flags;
     // The flag ip2 stands among the inner flags.
@@ -151,7 +151,7 @@ pub(super) fn extension_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `Extension 2`: SN, IP-ID2, IP-ID. RFC 3095, section 5.11.4.
 #[inline]
-pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
+pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Rfc3095Fields<'p>) -> Step {
     c.discriminator(2, 0b10)?;
     c.require(x.ip_count > 1)?;
     c.lsb(SN, 3, 0)?;
@@ -162,7 +162,7 @@ pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
 
 /// `Extension 3`: SN, mode, IP-ID, flags and fields of the inner and the outer IP header. RFC 3095, section
 /// 5.11.4.
-pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     let inner = x.inner();
     let mut ip2 = inner == 1 && x.extra[0].flags;
     c.discriminator(2, 0b11)?;
@@ -274,7 +274,7 @@ fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) ->
         }
     }
     if list {
-        compressed_list(c, extra.list.get_or_insert_default(), Kind::ExtensionHeader)?;
+        compressed_list(c, extra.list.get_or_insert_default(), ListKind::ExtensionHeader)?;
     }
     Ok(())
 }

@@ -9,15 +9,15 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::classify::Plan;
-use super::regular::Next;
-use super::table::{Block, Pool};
+use super::classify::ClassifiedPacket;
+use super::regular::RegularOutcome;
+use super::table::{ExtensionBlock, Pool};
 use super::{compress, decompress};
 use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
-use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, Outgoing, RtpDetection};
-use crate::packet::Header;
+use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::storage::Slots;
 
@@ -127,21 +127,21 @@ fn both_paths_of_both_ends_agree() {
         let rtp = if profile == ProfileId::Rtp { rtp } else { RtpDetection::of_ports(&[]).unwrap() };
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
         let mut flow = Flow::new(profile, random);
-        let mut blocks: [[Block; 2]; 4] = [[Block::EMPTY; 2]; 4];
+        let mut blocks: [[ExtensionBlock; 2]; 4] = [[ExtensionBlock::EMPTY; 2]; 4];
         let [mut a, mut b, mut c, mut d] = blocks.each_mut().map(|blocks| Pool::new(Slots::Lent(blocks)));
-        let mut near: Option<[compress::Context; 2]> = None;
-        let mut far = [decompress::Context::new(profile); 2];
+        let mut near: Option<[compress::Rfc3095SenderContext; 2]> = None;
+        let mut far = [decompress::Rfc3095ReceiverContext::new(profile); 2];
         let mut now = Instant::ZERO;
         for i in 0..400 {
             let wait = if random.once_in(60) { random.below(4_000) } else { 20 };
             now = Instant::from_nanos(now.as_nanos() + wait * 1_000_000);
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
-            let mut plan = Plan::new(&chain, None);
+            let mut plan = ClassifiedPacket::new(&chain, None);
             assert!(plan.choose(&chain, &config, |_| false));
             assert_eq!(plan.profile, profile);
             let [fast, slow] = near.get_or_insert_with(|| {
-                let mut context = compress::Context::new(&plan, now, 7);
+                let mut context = compress::Rfc3095SenderContext::new(&plan, now, 7);
                 context.start(None, 0, &config);
                 [context; 2]
             });
@@ -164,7 +164,7 @@ fn both_paths_of_both_ends_agree() {
             if random.once_in(30) && !done.format.is_initialization() {
                 octets[random.below(done.header_out as u64) as usize] ^= 1 << random.below(8);
             }
-            let Some(header) = Header::read(&octets[..done.len], CidSpace::Small) else { continue };
+            let Some(header) = PacketHeader::read(&octets[..done.len], CidSpace::Small) else { continue };
             let at = Moment::from(now);
             let (mut back, mut other_back) = ([0; 128], [0; 128]);
             let [fast, slow] = &mut far;
@@ -240,14 +240,14 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let (mut octets, mut other_octets) = ([0; 128], [0; 128]);
-            let mut outgoing = Outgoing { now, chain: &chain, linked: None };
+            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None };
             let done = match fast.compress_next(&outgoing, &mut octets) {
-                Next::Regular(done) => {
+                RegularOutcome::Regular(done) => {
                     next += 1;
                     Some(Ok(done))
                 }
-                Next::Irregular => fast.rfc3095(&mut outgoing, false, &mut octets),
-                Next::Other => fast.rfc3095(&mut outgoing, true, &mut octets),
+                RegularOutcome::Irregular => fast.rfc3095(&mut outgoing, false, &mut octets),
+                RegularOutcome::Other => fast.rfc3095(&mut outgoing, true, &mut octets),
             };
             all += 1;
             let other = slow.rfc3095(&mut outgoing, true, &mut other_octets);

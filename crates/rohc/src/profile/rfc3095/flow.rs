@@ -3,24 +3,25 @@
 use thinair_wire::time::Instant;
 
 use super::BASE_IPS;
-use super::classify::Plan;
-use super::compress::Context;
+use super::classify::ClassifiedPacket;
+use super::compress::Rfc3095SenderContext;
 use super::decompress;
-use super::regular::Next;
-use super::timer::Link;
+use super::regular::RegularOutcome;
+use super::timer::TimerLimits;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
 use crate::state::DecompressorState;
 
@@ -28,27 +29,27 @@ use crate::state::DecompressorState;
 /// beyond doubt.
 const HELD_BACK: u8 = 2;
 
-impl SenderContext for Context {
+impl SenderContext for Rfc3095SenderContext {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         match compressor.compress_next(packet, out) {
-            Next::Regular(done) => Some(Ok(done)),
-            Next::Irregular => compressor.rfc3095(packet, false, out),
-            Next::Other => compressor.rfc3095(packet, true, out),
+            RegularOutcome::Regular(done) => Some(Ok(done)),
+            RegularOutcome::Irregular => compressor.rfc3095(packet, false, out),
+            RegularOutcome::Other => compressor.rfc3095(packet, true, out),
         }
     }
 
-    fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
-        let mut plan = Plan::new(packet.chain, None);
+    fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
+        let mut plan = ClassifiedPacket::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
             && compressor.find_rfc3095(&plan).is_some()
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn receive_feedback(
@@ -56,7 +57,7 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config, &mut shared.pool);
         if matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
@@ -67,15 +68,15 @@ impl SenderContext for Context {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
-    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
         self.release(&mut shared.pool)
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
     }
@@ -86,12 +87,12 @@ impl Compressor<'_> {
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
-        packet: &mut Outgoing<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, '_>,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
-        let mut plan = Plan::new(packet.chain, self.timer());
+        let mut plan = ClassifiedPacket::new(packet.chain, self.timer());
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
             return None;
         }
@@ -137,12 +138,12 @@ impl Compressor<'_> {
     fn by_context(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        let context = self.flows.context_mut::<Rfc3095SenderContext>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
         let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, &self.config, out));
         let compressed = match regular.flatten() {
@@ -158,13 +159,17 @@ impl Compressor<'_> {
 
     /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
     #[cold]
-    fn begin(&mut self, now: Instant, plan: &Plan<'_>) -> Result<(Cid, bool), Option<CompressError>> {
+    fn begin(
+        &mut self,
+        now: Instant,
+        plan: &ClassifiedPacket<'_>,
+    ) -> Result<(Cid, bool), Option<CompressError>> {
         let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
             return Err(None);
         }
         let sn = self.next_random() as u16;
-        let mut context = Context::new(plan, now, sn);
+        let mut context = Rfc3095SenderContext::new(plan, now, sn);
         let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
@@ -177,16 +182,16 @@ impl Compressor<'_> {
     }
 
     /// Limits of a timer for timestamps, if one may be used.
-    pub(super) fn timer(&self) -> Option<Link> {
+    pub(super) fn timer(&self) -> Option<TimerLimits> {
         let (jitter, clock) = (self.config.timer?, self.shared.clock?);
         let jitter_ms =
             u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
-        Some(Link { jitter_ms, reported: self.shared.jitter })
+        Some(TimerLimits { jitter_ms, reported: self.shared.jitter })
     }
 
     /// The context of a packet's flow: often that of the packet before.
-    fn find_rfc3095(&self, plan: &Plan<'_>) -> Option<Cid> {
-        let is_it = |context: &Context| context.is_flow_of(plan, &self.shared.pool);
+    fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
+        let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
         let newest = self.flows.latest().next()?;
         // Further IP headers are told apart by their hash alone.
         let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
@@ -199,13 +204,13 @@ impl Compressor<'_> {
     /// The context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
     /// show; a flow whose sequence numbers jump has to prove itself again.
     #[inline]
-    fn flow_of(&mut self, plan: &mut Plan<'_>) -> Option<Cid> {
+    fn flow_of(&mut self, plan: &mut ClassifiedPacket<'_>) -> Option<Cid> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = self.config.rtp.guesses()
             && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
             && plan.take_for_rtp(self.config.channel.profiles());
         let known = self.find_rfc3095(plan);
-        let context = known.and_then(|known| self.flows.context::<Context>(known));
+        let context = known.and_then(|known| self.flows.context::<Rfc3095SenderContext>(known));
         if !may_be_rtp || context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
             return known;
         }
@@ -213,7 +218,7 @@ impl Compressor<'_> {
         let can_begin = known.is_some() || !plan.lacks_payload();
         (plan.profile, plan.header_len) = datagram;
         let found = self.find_rfc3095(plan);
-        let context = found.and_then(|cid| self.flows.context_mut::<Context>(cid));
+        let context = found.and_then(|cid| self.flows.context_mut::<Rfc3095SenderContext>(cid));
         if context.is_some_and(|context| context.watch_for_rtp(plan.rtp.as_ref())) && can_begin {
             (plan.profile, plan.header_len) = rtp;
             return known;
@@ -224,14 +229,14 @@ impl Compressor<'_> {
     /// True if a packet of CoAP has a context, or may have one: there is memory for its options, and the
     /// decompressor has not rejected its flow.
     #[cold]
-    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
+    fn has_place_for(&self, now: Instant, plan: &ClassifiedPacket<'_>) -> bool {
         self.find_rfc3095(plan).is_some()
             || (self.shared.pool.has_room() || !plan.has_options())
                 && !self.flows.is_rejected(self.flows.hash(plan), now)
     }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     fn new(profile: ProfileId) -> Self {
         Self::new(profile)
     }
@@ -243,7 +248,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
@@ -276,9 +281,9 @@ impl ReceiverContext for decompress::Context {
     fn decompress_ir_dyn(
         &mut self,
         profile: ProfileId,
-        packet: Incoming<'_, '_, '_>,
+        packet: IncomingPacket<'_, '_, '_>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'_>,
+        shared: &mut decompressor::SharedMemory<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
@@ -297,9 +302,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
@@ -314,21 +319,21 @@ impl ReceiverContext for decompress::Context {
         verified
     }
 
-    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
         self.release(&mut shared.pool);
     }
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.pool, tell)
+        self.dissect(packet, &shared.pool, on_field)
     }
 
-    fn shown(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
     }
@@ -348,14 +353,14 @@ impl ReceiverContext for decompress::Context {
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         let is_behind_pause = self.is_behind_pause(at);
         match failure {
             // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
             // others are under way; behind a pause each of them may be the last one for long.
             Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
-                return (policy.unheard >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
+                return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
             }
             Some(Failure::NoMemory) => return Some(AckType::StaticNack),
             _ => {}

@@ -11,7 +11,7 @@ pub(crate) const MAX_ITEMS: usize = 15;
 
 /// What the items of a list are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ListKind {
     ExtensionHeader,
     Csrc,
 }
@@ -142,7 +142,11 @@ impl CompressedList<'_> {
 }
 
 /// A compressed list of any encoding. RFC 3095, sections 5.8.6.1 to 5.8.6.4.
-pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedList<'p>, kind: Kind) -> Step {
+pub(super) fn compressed_list<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut CompressedList<'p>,
+    kind: ListKind,
+) -> Step {
     c.uint("ET", 2, &mut x.encoding)?;
     c.flag("GP", &mut x.has_gen_id)?;
     match x.encoding {
@@ -178,8 +182,8 @@ pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedLis
     let sent = x.xis[..x.xi_count()].iter().filter(|xi| xi.x).count();
     for item in &mut x.items[..sent] {
         match kind {
-            Kind::ExtensionHeader => uncompressed_item(c, item)?,
-            Kind::Csrc => c.slice("CSRC", CSRC_LEN, &mut item.body)?,
+            ListKind::ExtensionHeader => uncompressed_item(c, item)?,
+            ListKind::Csrc => c.slice("CSRC", CSRC_LEN, &mut item.body)?,
         }
     }
     Ok(())

@@ -5,9 +5,9 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
 use super::IpExtra;
-use super::compress::Pending;
+use super::compress::PendingChange;
 use super::list::{CompressedList, Item, Mask, Xi, encoding};
-use super::table::{self, NoMemory, Pool, Table};
+use super::table::{self, ItemTable, NoMemory, Pool};
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::Format;
 
@@ -98,7 +98,7 @@ impl List {
 pub(super) struct ListState {
     current: List,
     gen_id: u8,
-    pending: Pending,
+    pending: PendingChange,
     /// The list that the decompressor is known to have; empty if there is none. Its gen_id, or in R-mode the low bits of the
     /// SN of a packet that carried it.
     reference: List,
@@ -107,7 +107,7 @@ pub(super) struct ListState {
     used: bool,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
     ah_offset: [u8; 4],
-    ah: Pending,
+    ah: PendingChange,
 }
 
 impl ListState {
@@ -135,7 +135,7 @@ impl ListState {
         sn: u32,
         repetitions: u8,
         assurance: Assurance,
-        table: &mut Table,
+        table: &mut ItemTable,
         pool: &mut Pool<'_>,
     ) -> Result<(), NoMemory> {
         self.used = true;
@@ -218,7 +218,7 @@ impl ListState {
         sn: u32,
         scope: Scope,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
@@ -324,7 +324,7 @@ impl ListState {
         format: Format,
         said: bool,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
         if !said {
@@ -367,7 +367,7 @@ impl ListState {
         sn: u16,
         newest: u16,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
         self.ah.acknowledge(sn);
@@ -393,12 +393,12 @@ impl ListState {
     }
 }
 
-fn times_sent(table: &Table, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
+fn times_sent(table: &ItemTable, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
     table.find(pool, owner, index).and_then(|place| table::sent(pool, place)).map_or(0, |sent| *sent)
 }
 
 /// An index for a new item: one that stands for nothing, or else one that the new list does not use.
-fn free_index(list: &List, owner: usize, table: &Table, pool: &Pool<'_>) -> Option<u8> {
+fn free_index(list: &List, owner: usize, table: &ItemTable, pool: &Pool<'_>) -> Option<u8> {
     let unused = |index: &u8| !list.has(*index);
     (0..INDICES).find(|index| table.find(pool, owner, *index).is_none()).or_else(|| (0..INDICES).find(unused))
 }

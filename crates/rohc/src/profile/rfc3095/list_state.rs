@@ -3,9 +3,9 @@
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
-use super::header::{Extension, ExtensionLists};
+use super::header::{ExtensionItem, ExtensionLists};
 use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
-use super::table::{self, Pool, Table};
+use super::table::{self, ItemTable, Pool};
 use crate::decompressor::Failure;
 use crate::profile::Format;
 
@@ -181,7 +181,7 @@ pub(super) fn resolve_list<'i>(
     state: &ListState,
     sent: &CompressedList<'i>,
     owner: usize,
-    table: &Table,
+    table: &ItemTable,
     pool: &'i Pool<'_>,
     format: Format,
     extensions: &mut ExtensionLists<'i>,
@@ -200,7 +200,7 @@ pub(super) fn resolve_list<'i>(
 pub(super) fn resolve_current<'i>(
     state: &ListState,
     owner: usize,
-    table: &Table,
+    table: &ItemTable,
     pool: &'i Pool<'_>,
     format: Format,
     extensions: &mut ExtensionLists<'i>,
@@ -220,7 +220,7 @@ fn fill<'i>(
 ) -> Option<()> {
     let slots = extensions.set_len(owner, list.len());
     for (slot, index) in slots.iter_mut().zip(list.iter()) {
-        *slot = Extension { item: item(index)?, ah: None };
+        *slot = ExtensionItem { item: item(index)?, ah: None };
     }
     Some(())
 }

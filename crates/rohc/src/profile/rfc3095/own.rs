@@ -3,10 +3,10 @@
 use thinair_wire::time::Instant;
 
 use super::coap_2015::CoapFields;
-use super::rtp::{Header, RtpFields};
-use super::timer::Link;
+use super::rtp::{RtpFields, RtpHeader};
+use super::timer::TimerLimits;
 use super::timestamp::{Needed, Timestamps};
-use super::{CSRC, Fields};
+use super::{CSRC, Rfc3095Fields};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 
@@ -29,7 +29,7 @@ pub(super) const MAX_SN_STEP: u16 = 128;
 /// What a context keeps of the headers behind IP and UDP.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
-pub(super) enum Own {
+pub(super) enum UpperContext {
     #[default]
     None,
     /// Of a flow of UDP or UDP-Lite: whether it is RTP.
@@ -49,7 +49,7 @@ pub(super) struct RtpContext {
     pub(super) timestamps: Timestamps,
 }
 
-impl Own {
+impl UpperContext {
     /// True if it is of ESP with that SPI.
     #[inline]
     pub(super) fn is_spi(&self, spi: u32) -> bool {
@@ -83,11 +83,11 @@ impl RtpContext {
     pub(super) fn note(
         &mut self,
         now: Instant,
-        x: &mut Fields<'_>,
-        header: &Header<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        header: &RtpHeader<'_>,
         sns: (u32, u32, u16),
         config: &CompressorConfig,
-        link: Option<&Link>,
+        link: Option<&TimerLimits>,
         since: &mut u16,
     ) -> bool {
         x.rtp = header.fields;
@@ -95,8 +95,8 @@ impl RtpContext {
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
         let is_other_pt = is_other_p || x.rtp.pt != before.pt;
         if is_other_x || is_other_pt {
-            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
-            self.timestamps.set_x_alone(!is_other_pt && is_said);
+            let is_announced = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
+            self.timestamps.set_x_alone(!is_other_pt && is_announced);
             self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
@@ -108,7 +108,7 @@ impl RtpContext {
 
     /// The header of a packet of which the SN says everything; `None` if there is more to say.
     #[inline]
-    pub(super) fn regular(&self, header: &Header<'_>, link: Option<&Link>) -> Option<RtpFields> {
+    pub(super) fn regular(&self, header: &RtpHeader<'_>, link: Option<&TimerLimits>) -> Option<RtpFields> {
         let before = &self.fields;
         let rtp = RtpFields { stride: before.stride, time_stride: before.time_stride, ..header.fields };
         let is_same = rtp == RtpFields { ts: rtp.ts, m: rtp.m, ..*before };
@@ -125,26 +125,26 @@ impl RtpContext {
     }
 
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
-    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
+    pub(super) fn fill_extension(&self, x: &mut Rfc3095Fields<'_>, ts: &Needed, has_mode: bool) {
         let says_x = self.timestamps.pt > 0;
         let says_pt = says_x && !self.timestamps.is_x_alone();
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
         extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags = says_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.flags = has_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
         extra.pt = extra.flags && (says_pt || x.rtp.p);
     }
 
     /// Fills in what a dynamic chain says of RTP.
-    pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
+    pub(super) fn fill_chain(&self, x: &mut Rfc3095Fields<'_>) {
         x.rtp_extra.stride = self.timestamps.is_stride_known();
         x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
     }
 
     /// The packet was sent, not in R-mode.
-    pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
+    pub(super) fn commit(&mut self, now: Instant, x: &Rfc3095Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
         if in_full || x.rtp_extra.flags {
             self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
@@ -157,13 +157,13 @@ impl RtpContext {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guess {
     /// The newest first.
-    streams: [Stream; STREAMS],
+    streams: [SsrcState; STREAMS],
     looks: u8,
 }
 
 /// Packets of one SSRC.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stream {
+struct SsrcState {
     ssrc: u32,
     sn: u16,
     proofs: u8,
@@ -171,14 +171,14 @@ struct Stream {
 
 impl Guess {
     /// What the first packet of a flow shows.
-    pub(super) fn of(header: Option<&Header<'_>>) -> Self {
+    pub(super) fn of(header: Option<&RtpHeader<'_>>) -> Self {
         let mut guess = Self::default();
         guess.look(header);
         guess
     }
 
     /// Looks at a datagram, and returns whether what has its SSRC is RTP. RTCP and others may stand between.
-    pub(super) fn look(&mut self, header: Option<&Header<'_>>) -> bool {
+    pub(super) fn look(&mut self, header: Option<&RtpHeader<'_>>) -> bool {
         let Some(header) = header else { return false };
         let (ssrc, sn) = (header.fields.ssrc, header.sn);
         let at = self.streams.iter().position(|stream| stream.ssrc == ssrc).unwrap_or(STREAMS - 1);
@@ -188,7 +188,7 @@ impl Guess {
         let before = self.streams[0];
         let goes_on = before.ssrc == ssrc && (1..=MAX_GUESS_STEP).contains(&sn.wrapping_sub(before.sn));
         let proofs = if goes_on { before.proofs.saturating_add(1) } else { 0 };
-        self.streams[0] = Stream { ssrc, sn, proofs };
+        self.streams[0] = SsrcState { ssrc, sn, proofs };
         let is_rtp = proofs >= PROOFS;
         // Where one stream was, another one may follow.
         self.looks = if is_rtp { 0 } else { self.looks.saturating_add(1) };

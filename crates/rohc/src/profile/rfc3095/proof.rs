@@ -11,12 +11,12 @@
 //! Elsewhere nothing is delivered, and feedback asks for more. So it is, too, where an IP-ID that moves against the SN may have moved
 //! in a gap: none of these covers that.
 
-use super::attempt::{Attempt, Passed};
-use super::decompress::Own;
+use super::attempt::{CandidateSearch, VerifiedHeader};
+use super::decompress::UpperFields;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
-use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::Passed as Clock;
+use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
+use crate::arrival::PassedPackets as Clock;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
@@ -24,10 +24,10 @@ use crate::proof::{HALF, TRIALS};
 /// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
 const REPEATED: i32 = 4;
 
-impl Attempt<'_, '_> {
+impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
-    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Rfc3095Fields<'_>) -> bool {
         let arrivals = &self.context.arrivals;
         if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
             return false;
@@ -57,7 +57,7 @@ impl Attempt<'_, '_> {
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and
     /// a CRC lets a wrong one through. A packet with the whole IP-ID does not.
-    pub(super) fn misses_ip_id(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
         let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
@@ -69,7 +69,7 @@ impl Attempt<'_, '_> {
     }
 
     /// True if a right checksum proves the SN.
-    pub(super) fn has_sum(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn has_sum(&self, x: &Rfc3095Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
 
@@ -79,9 +79,9 @@ impl Attempt<'_, '_> {
     pub(super) fn by_sum(
         &self,
         format: Format,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         out: &[u8],
-        passed: &Passed,
+        passed: &VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let is_awaited = passed.by == By::Newest
@@ -100,10 +100,10 @@ impl Attempt<'_, '_> {
         &self,
         format: Format,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
@@ -131,14 +131,14 @@ impl Attempt<'_, '_> {
         // Whoever comes behind a pause of a paced flow, or is counted, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let is_late =
-            matches!(clock, Clock::Perhaps(_)) && self.is_right_late(late, x, extensions, out, passed)?;
+            matches!(clock, Clock::Perhaps(_)) && self.verify_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
         }
         let turns = most.min(HALF).saturating_sub(first) / turn;
         let is_complete = turns < TRIALS;
-        let mut fits = Found::default();
+        let mut fits = SnMatches::default();
         for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
             let ahead = first + n * turn;
             if !(has_sum || is_near(ahead) || n == 0 && is_awaited && !has_rtp(x.profile)) {
@@ -155,13 +155,13 @@ impl Attempt<'_, '_> {
                 }
                 continue;
             }
-            fits = Found { count: fits.count + 1, last: ahead };
+            fits = SnMatches { count: fits.count + 1, last: ahead };
         }
         if is_late {
             if fits.count > 0 {
                 return Err(Failure::Ambiguous(format));
             }
-            self.is_right_late(late, x, extensions, out, passed)?;
+            self.verify_late(late, x, extensions, out, passed)?;
             passed.by = By::Late;
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Attempt<'_, '_> {
     /// True if another SN and timestamp have the same sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple of
     /// it, behind a pause that is so many packets longer. The time that has passed is the same, too.
     fn may_have_twin(&self, ahead: u32, turn: u32) -> bool {
-        let Own::Rtp(rtp) = &self.context.own else { return false };
+        let UpperFields::Rtp(rtp) = &self.context.own else { return false };
         ahead > rtp.stride.max(turn) && self.context.arrivals.has_paused()
     }
 
@@ -202,7 +202,7 @@ impl Attempt<'_, '_> {
     }
 
     /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
-    fn may_have_jumped(&self, sn: u32, x: &Fields<'_>) -> bool {
+    fn may_have_jumped(&self, sn: u32, x: &Rfc3095Fields<'_>) -> bool {
         let (context, clock) = (self.context, self.context.arrivals.passed(self.now));
         let ahead = context.ahead(sn, context.sn);
         has_rtp(x.profile)
@@ -219,13 +219,15 @@ impl Attempt<'_, '_> {
         first: u32,
         turn: u32,
         clock: Clock,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
-        let (Own::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else { return Ok(false) };
+        let (UpperFields::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else {
+            return Ok(false);
+        };
         if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || packets > HALF {
             return Ok(false);
         }
@@ -266,7 +268,7 @@ pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
 
 /// SNs that fit, and how much ahead the last one is.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct SnMatches {
     count: u32,
     last: u32,
 }

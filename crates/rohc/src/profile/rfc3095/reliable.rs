@@ -16,15 +16,15 @@ use thinair_wire::coder::Reader;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
-use super::{Fields, IpFields, IpHeader, SN, Upper, Version, compress, upper};
+use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
-use crate::mode::{Answer, CompressorMode, Mode};
+use crate::mode::{CompressorMode, Mode, ReliableReply};
 use crate::profile::{Format, ProfileId};
 
 /// The oldest reference is that many packets old when a newer one is wanted: R-0 has 6 bits of SN, and the other half
@@ -52,11 +52,11 @@ fn declines(profile: ProfileId) -> bool {
 }
 
 /// Whether a format has the mode in it; with RTP, while a transition is pending.
-fn says_mode(format: Format) -> bool {
+fn has_mode(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
 
-impl compress::Context {
+impl compress::Rfc3095SenderContext {
     /// Takes protected feedback for what it says of the mode. RFC 4815, section 3.2: "The compressor MUST ignore feedback
     /// information related to mode transition if the feedback is not protected by the CRC option."
     pub(super) fn note_mode(
@@ -68,13 +68,13 @@ impl compress::Context {
     ) {
         let (Some(mode), true) = (feedback.mode, feedback.protected) else { return };
         let answer = match (config.reliable, declines(self.profile)) {
-            (true, _) => Answer::Accept,
-            (false, true) => Answer::Decline,
-            (false, false) => Answer::Ignore,
+            (true, _) => ReliableReply::Accept,
+            (false, true) => ReliableReply::Decline,
+            (false, false) => ReliableReply::Ignore,
         };
         let before = self.mode;
         let acknowledges = feedback.ack == AckType::Ack
-            && before.is_said()
+            && before.is_announced()
             && sn.is_some_and(|sn| !sn.is_before(self.in_state.since()));
         if acknowledges {
             self.mode.on_acknowledged(mode, answer);
@@ -109,7 +109,7 @@ impl compress::Context {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 pending.flags = config.repetitions.max(1);
             }
         }
@@ -132,7 +132,7 @@ impl compress::Context {
     pub(super) fn is_allowed_by_mode(&self, format: Format, update_due: bool) -> bool {
         if self.mode.is_pending() {
             // Section 5.6.1: formats that are common to all modes, and say the mode.
-            return says_mode(format);
+            return has_mode(format);
         }
         format.updates() || !update_due
     }
@@ -170,7 +170,7 @@ impl compress::Context {
     }
 
     /// A packet was sent that the decompressor may take for its reference.
-    pub(super) fn add_references(&mut self, x: &Fields<'_>, config: &CompressorConfig) {
+    pub(super) fn add_references(&mut self, x: &Rfc3095Fields<'_>, config: &CompressorConfig) {
         let sn = x.sn as u16;
         let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
         if is_old && self.in_state.is_due() {
@@ -179,7 +179,7 @@ impl compress::Context {
         }
         let opens = self.sns.add(sn);
         for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
@@ -220,7 +220,7 @@ impl compress::Context {
 
     /// A packet was sent: it has said the mode, or has not.
     pub(super) fn note_mode_sent(&mut self, since: u16, format: Format) {
-        if self.mode.is_pending() && self.mode.on_sent(says_mode(format)) {
+        if self.mode.is_pending() && self.mode.on_sent(has_mode(format)) {
             self.in_state.mark(since);
         }
     }
@@ -229,16 +229,16 @@ impl compress::Context {
 /// What `Fields::mode` is where a packet does not say it.
 pub(super) const NOT_SAID: u8 = u8::MAX;
 
-impl decompress::Context {
+impl decompress::Rfc3095ReceiverContext {
     /// A verified packet says, or does not say, a mode.
     pub(super) fn note_said_mode(&mut self, bits: u8) {
-        if bits != NOT_SAID && self.mode.on_said(bits, declines(self.profile)) {
+        if bits != NOT_SAID && self.mode.on_mode_received(bits, declines(self.profile)) {
             self.lists.iter_mut().for_each(|list| list.forget_generations());
         }
     }
 
     /// A packet was rebuilt in R-mode: `doubt` has its SN if it is the newest, and that of the first packet of the pattern. True if it does not update the context: nothing has verified it.
-    pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    pub(super) fn only_delivers(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         if self.doubt.sn.is_before(x.sn as u16) {
             self.doubt.sn = x.sn as u16;
         }
@@ -252,7 +252,7 @@ impl decompress::Context {
     }
 
     /// True if the packet says something else than the one before.
-    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    pub(super) fn note_pattern(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let is_same = self.ips.iter().zip(&x.ips).take(x.base_ips()).all(|(kept, ip)| {
             IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip } == *kept
         });
@@ -297,15 +297,15 @@ impl decompress::Context {
     }
 }
 
-impl Attempt<'_, '_> {
+impl CandidateSearch<'_, '_> {
     /// Decodes with the one reference that R-mode has; no repair is attempted (section 5.5.2.1).
     pub(super) fn find_securely<'i, 'p: 'i>(
         &self,
         format: Format,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let (bits, k) = Reader::collected(self.reader, SN);
@@ -320,7 +320,7 @@ impl Attempt<'_, '_> {
                 return Err(Failure::Ambiguous(format));
             }
             let is_right = if format.updates() || self.has_sum(x) {
-                self.is_right_late(late, x, extensions, out, passed)?
+                self.verify_late(late, x, extensions, out, passed)?
             } else {
                 self.rebuild(None, late, x, extensions, out, passed)?;
                 // Nothing verifies it: it goes on as those do that came before it, or it is not delivered.

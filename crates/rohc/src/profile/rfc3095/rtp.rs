@@ -1,11 +1,11 @@
 //! RTP headers: their fields, the RTP part of the chains and of extension 3. RFC 3095, sections 5.7.5 and 5.7.7.6; RFC
 //! 4815, sections 5.1, 5.2, 6.4, 6.5 and 8.4.
 
-use thinair_wire::coder::{Coder, Slot, Step, sdvl};
+use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
 use thinair_wire::header::rtp::{Rtp, VERSION};
 
-use super::list::{Item, Kind, compressed_list};
-use super::{CSRC as LIST, Fields};
+use super::list::{Item, ListKind, compressed_list};
+use super::{CSRC as LIST, Rfc3095Fields};
 
 /// Octets of a CSRC identifier.
 pub(crate) const CSRC_LEN: usize = 4;
@@ -33,7 +33,7 @@ impl RtpFields {
 
 /// The RTP header of one packet, as the profiles compress it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Header<'p> {
+pub(crate) struct RtpHeader<'p> {
     pub(crate) fields: RtpFields,
     pub(crate) sn: u16,
     /// CSRC identifiers, 4 octets each.
@@ -46,7 +46,7 @@ pub(super) fn may_be(datagram: &[u8]) -> bool {
     datagram.first_chunk::<{ Rtp::LEN }>().is_some_and(|header| header[0] >> 6 == VERSION)
 }
 
-impl<'p> Header<'p> {
+impl<'p> RtpHeader<'p> {
     /// The header at the start of a datagram; `None` if it is not one of RTP version 2. A header extension is payload.
     #[inline]
     pub(crate) fn read(datagram: &'p [u8]) -> Option<Self> {
@@ -136,7 +136,7 @@ pub(super) const fn sdvl_octets(bits: u32) -> u8 {
 }
 
 /// Least significant bits in a self-describing variable-length field of so many octets, 1 to 4.
-pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(c: &mut C, slot: Slot, octets: &mut u8) -> Step {
+pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(c: &mut C, slot: LsbSlot, octets: &mut u8) -> Step {
     let more = *octets;
     for len in 1..=3 {
         if !c.flag("sdvl", &mut (more > len))? {
@@ -149,7 +149,11 @@ pub(super) fn sdvl_lsb<'p, C: Coder<'p>>(c: &mut C, slot: Slot, octets: &mut u8)
 }
 
 /// `RTP header flags and fields` of extension 3. RFC 3095, section 5.7.5. `m` tells whether the base header has M.
-pub(super) fn rtp_header_flags_and_fields<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, m: bool) -> Step {
+pub(super) fn rtp_header_flags_and_fields<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    m: bool,
+) -> Step {
     let in_base = x.rtp.m;
     c.uint("Mode", 2, &mut x.mode)?;
     let pt = c.flag("R-PT", &mut x.rtp_extra.pt)?;
@@ -168,7 +172,7 @@ pub(super) fn rtp_header_flags_and_fields<'p, C: Coder<'p>>(c: &mut C, x: &mut F
         x.rtp.p = false;
     }
     if csrc {
-        compressed_list(c, x.extra[LIST].list.get_or_insert_default(), Kind::Csrc)?;
+        compressed_list(c, x.extra[LIST].list.get_or_insert_default(), ListKind::Csrc)?;
     }
     if stride {
         sdvl(c, "TS_STRIDE", &mut x.rtp.stride)?;
@@ -180,12 +184,12 @@ pub(super) fn rtp_header_flags_and_fields<'p, C: Coder<'p>>(c: &mut C, x: &mut F
 }
 
 /// Static part of an RTP header. RFC 3095, section 5.7.7.6.
-pub(super) fn rtp_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn rtp_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     c.uint("SSRC", 32, &mut x.rtp.ssrc)
 }
 
 /// Dynamic part of an RTP header, with the SN. RFC 3095, section 5.7.7.6.
-pub(super) fn rtp_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn rtp_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     // RFC 4815, section 5.2: the same as that of the list, and ignored when received.
     let mut cc = x.extra[LIST].list().count;
     let mut more = x.rtp.x || x.rtp_extra.stride || x.rtp_extra.time_stride;
@@ -197,7 +201,7 @@ pub(super) fn rtp_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> St
     c.uint("PT", 7, &mut x.rtp.pt)?;
     c.uint("RTP Sequence Number", 16, &mut x.sn)?;
     c.uint("RTP Timestamp", 32, &mut x.rtp.ts)?;
-    compressed_list(c, x.extra[LIST].list.get_or_insert_default(), Kind::Csrc)?;
+    compressed_list(c, x.extra[LIST].list.get_or_insert_default(), ListKind::Csrc)?;
     if !more {
         // RFC 4815, section 6.5: "If RX = 0, context(X) is updated to zero."
         x.rtp.x = false;

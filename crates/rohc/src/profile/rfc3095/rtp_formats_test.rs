@@ -12,12 +12,12 @@ use super::cce::Cce;
 use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
 use super::type2::Extension;
-use super::{Fields, IP_ID, RTP_FORMATS, RTP_FORMATS_R, SN, TS, Version, base, ir, type1};
+use super::{IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, Rfc3095Fields, SN, TS, base, ir, type1};
 use crate::profile::{Format, ProfileId};
 
 /// Fields of a packet with or without a T bit in its formats.
-fn rtp(has_t_bit: bool) -> Fields<'static> {
-    fields(ProfileId::Rtp, &[if has_t_bit { Version::V4 } else { Version::V6 }])
+fn rtp(has_t_bit: bool) -> Rfc3095Fields<'static> {
+    fields(ProfileId::Rtp, &[if has_t_bit { IpVersion::V4 } else { IpVersion::V6 }])
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn extension_3_of_rtp_is_that_of_section_5_7_5() {
     // list says nothing; TS_STRIDE of one octet, TIME_STRIDE of two.
     let inner = 0b1110_1111_u32;
     let choices = 0b11 | 0b111_111 << 2 | inner << 8 | 0b1110_1111 << 16;
-    let mut x = fields(ProfileId::Rtp, &[Version::V4, Version::V4]);
+    let mut x = fields(ProfileId::Rtp, &[IpVersion::V4, IpVersion::V4]);
     let found = described(choices, |c| base(Format::Uor2Ext3, c, &mut x));
     let expected = "110 TS:6 M:1 SN:6 X:1 CRC:7 ";
     assert!(
@@ -118,7 +118,7 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
     let rtp_dynamic =
         "V:2 P:1 RX:1 CC:4 M:1 PT:7 RTP Sequence Number:16 RTP Timestamp:32 ET:2 GP:1 PS:1 CC:4";
     let chain = |profile, choices| {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         described(choices, |c| ir::ir_dyn(c, &mut x))
     };
     // GP, PS; P, RX, M.
@@ -143,7 +143,7 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
         (ProfileId::UdpLite, "Source Port:16 Destination Port:16"),
         (ProfileId::Esp, "SPI:32"),
     ] {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         let found = described(0, |c| ir::ir(c, &mut x, false).map(|_| ()));
         assert_eq!(found, format!("{static_v6} {expected}"), "{}", profile.name());
     }
@@ -153,22 +153,22 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
 fn the_tail_of_udp_lite_is_that_of_section_5_3_1() {
     let has = |coverage| Tail { coverage, ..Tail::default() };
     for profile in [ProfileId::UdpLite, ProfileId::RtpUdpLite] {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         assert_eq!(described(0, |c| tail(c, &mut x, &has(false))), "UDP-Lite Checksum:16");
         let full = "UDP-Lite Checksum Coverage:16 UDP-Lite Checksum:16";
         assert_eq!(described(0, |c| tail(c, &mut x, &has(true))), full);
     }
     // Dynamic chains of further IP headers come before them.
-    let mut x = fields(ProfileId::UdpLite, &[Version::V6; 3]);
+    let mut x = fields(ProfileId::UdpLite, &[IpVersion::V6; 3]);
     assert_eq!(
         described(0, |c| tail(c, &mut x, &has(true))),
         "Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 \
          UDP-Lite Checksum Coverage:16 UDP-Lite Checksum:16"
     );
-    let mut x = fields(ProfileId::Rtp, &[Version::V6]);
+    let mut x = fields(ProfileId::Rtp, &[IpVersion::V6]);
     let has = Tail { udp_checksum: true, ..Tail::default() };
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "UDP Checksum:16");
-    let mut x = fields(ProfileId::Esp, &[Version::V6]);
+    let mut x = fields(ProfileId::Esp, &[IpVersion::V6]);
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "");
 }
 
@@ -197,7 +197,7 @@ fn no_two_formats_of_rtp_read_the_same_octets() {
 }
 
 /// Writes a format with SN 0x155, IP-ID offset 0x0ACE and TS 0x1F35, and a CRC of ones.
-fn written(format: Format, x: &mut Fields<'_>, has: &Tail) -> Vec<u8> {
+fn written(format: Format, x: &mut Rfc3095Fields<'_>, has: &Tail) -> Vec<u8> {
     let mut out = [0; 64];
     let mut writer = Writer::new(&mut out, 0);
     for (slot, value) in [(SN, 0x155), (IP_ID, 0x0ACE), (TS, 0x1F35)] {
@@ -294,7 +294,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         (Format::Uor2Ext3, &[0b110_10101, 0b1_1111111, 0b11_0_01_0_0_0]),
     ] {
         for (kind, first) in outer {
-            let mut x = fields(ProfileId::UdpLite, &[Version::V4]);
+            let mut x = fields(ProfileId::UdpLite, &[IpVersion::V4]);
             x.mode = 1;
             x.cce = Some(kind);
             x.udp.coverage = 0x0014;
@@ -315,7 +315,8 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         (Format::Uor2Ts, true, &[0b110_10101, 0b1_0_010101, 0b0_1111111]),
     ] {
         for (kind, first) in outer {
-            let mut x = fields(ProfileId::RtpUdpLite, &[if has_t_bit { Version::V4 } else { Version::V6 }]);
+            let mut x =
+                fields(ProfileId::RtpUdpLite, &[if has_t_bit { IpVersion::V4 } else { IpVersion::V6 }]);
             x.cce = Some(kind);
             x.udp.coverage = 0x0014;
             x.udp.checksum = 0xC0DE;
@@ -325,10 +326,10 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
     }
     // In R-mode, `CCE()` around what updates nothing.
     for (profile, version, format, inner) in [
-        (ProfileId::UdpLite, Version::V4, Format::R0, &[0b00_010101][..]),
-        (ProfileId::UdpLite, Version::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
-        (ProfileId::RtpUdpLite, Version::V6, Format::R1, &[0b10_010101, 0b0_0_110101]),
-        (ProfileId::RtpUdpLite, Version::V4, Format::R1Ts, &[0b10_010101, 0b0_0_1_10101]),
+        (ProfileId::UdpLite, IpVersion::V4, Format::R0, &[0b00_010101][..]),
+        (ProfileId::UdpLite, IpVersion::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
+        (ProfileId::RtpUdpLite, IpVersion::V6, Format::R1, &[0b10_010101, 0b0_0_110101]),
+        (ProfileId::RtpUdpLite, IpVersion::V4, Format::R1Ts, &[0b10_010101, 0b0_0_1_10101]),
     ] {
         let mut x = fields(profile, &[version]);
         x.cce = Some(Cce::Once);

@@ -16,7 +16,7 @@ const LONGEST: u32 = 10_000;
 
 /// What must hold on the channel for a timer to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct TimerLimits {
     /// Max_Jitter_CD and the resolution of the decompressor's clock, in milliseconds.
     pub(crate) jitter_ms: u32,
     /// What the decompressor has reported of the jitter, in units of TS_STRIDE.
@@ -34,7 +34,7 @@ fn millis(now: Instant) -> u64 {
 
 /// The timer of one flow at the compressor.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timer {
+pub(super) struct TimestampTimer {
     /// Milliseconds and TS_SCALED from which on both are looked at, modulo 2^16: a flow of which a minute says nothing
     /// is measured wrongly, and gets more bits.
     from_ms: u16,
@@ -45,7 +45,7 @@ pub(super) struct Timer {
     settling: u8,
 }
 
-impl Timer {
+impl TimestampTimer {
     /// Starts to look at clock and timestamps.
     pub(super) fn start(&mut self, now: Instant, rtp: &RtpFields) {
         (self.from_ms, self.from_ts) = (millis(now) as u16, scaled(rtp.ts, rtp.stride) as u16);
@@ -58,7 +58,7 @@ impl Timer {
         now: Instant,
         rtp: &mut RtpFields,
         turned: bool,
-        link: Option<&Link>,
+        link: Option<&TimerLimits>,
         (repetitions, window): (u8, u8),
     ) -> bool {
         let next = match link {
@@ -112,7 +112,7 @@ impl Timer {
 
     /// Bits of TS_SCALED: `ceiling(log2(2 * J + 1))` with `J = Max_Jitter_BC + Max_Jitter_CD + 2`, where the first is
     /// how far the phase is from that of any reference.
-    pub(super) fn bits(now: Instant, rtp: &RtpFields, phases: &Range<u32, 3>, link: &Link) -> u32 {
+    pub(super) fn bits(now: Instant, rtp: &RtpFields, phases: &Range<u32, 3>, link: &TimerLimits) -> u32 {
         let between = link.jitter_ms.div_ceil(rtp.time_stride.max(1)).max(u32::from(link.reported));
         let (phase, margin) = (Self::phase(now, rtp), between + 2);
         let bits = |value: u32| {

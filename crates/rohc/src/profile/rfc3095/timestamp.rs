@@ -9,7 +9,7 @@ use thinair_wire::time::Instant;
 
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
-use super::timer::{Link, Timer, ticks};
+use super::timer::{TimerLimits, TimestampTimer, ticks};
 
 /// Steps that are looked at before a larger TS_STRIDE is told.
 const LOOKS: u8 = 5;
@@ -76,9 +76,9 @@ pub(super) fn ahead_of(reference: &RtpFields, ahead: i32) -> u32 {
 
 /// Two counts from 0 to 15 in one octet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pair(u8);
+struct TwoCounts(u8);
 
-impl Pair {
+impl TwoCounts {
     fn new(first: u8, second: u8) -> Self {
         Self(first.min(15) << 4 | second.min(15))
     }
@@ -106,7 +106,7 @@ pub(super) struct Timestamps {
     /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are
     /// the timestamps of updates, see `reliable`.
     references: Range<u32, 3>,
-    timer: Timer,
+    timer: TimestampTimer,
     /// Packets left that must say a new TS_STRIDE; in R-mode, this and what follows is not counted but acknowledged.
     stride: u8,
     /// Packets left that must say TS unscaled, because TS_OFFSET has changed.
@@ -118,9 +118,9 @@ pub(super) struct Timestamps {
     /// Greatest common divisor of the steps that were looked at.
     divisor: u32,
     /// How many those were; and twice the steps that were no multiples of TS_STRIDE, less those that were.
-    looks: Pair,
+    looks: TwoCounts,
     /// Strides in the last step, as far as it was a small multiple, and packets in a row with as many.
-    even: Pair,
+    even: TwoCounts,
     stage: Stage,
     /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
     pub(super) pt: u8,
@@ -157,7 +157,7 @@ impl Timestamps {
         before: &RtpFields,
         (sn, sn_before, since): (u32, u32, u16),
         (repetitions, window): (u8, u8),
-        link: Option<&Link>,
+        link: Option<&TimerLimits>,
     ) -> bool {
         now.stride = before.stride.max(1);
         now.time_stride = before.time_stride;
@@ -168,12 +168,12 @@ impl Timestamps {
         }
         let step = now.ts.wrapping_sub(before.ts);
         if step == 0 {
-            self.even = Pair::default();
+            self.even = TwoCounts::default();
         } else if step != now.stride || self.rough() > 0 || self.stage == Stage::Begun {
             self.learn(now, (step as i32).unsigned_abs());
             self.count_even(now, step);
         } else {
-            (self.divisor, self.even) = (step, Pair::default());
+            (self.divisor, self.even) = (step, TwoCounts::default());
         }
         // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
         let turned = now.stride != before.stride || !self.is_stride_known();
@@ -209,7 +209,7 @@ impl Timestamps {
     /// A timestamp was sent that [`is_regular`](Self::is_regular).
     #[inline]
     pub(super) fn go_on(&mut self, now: &RtpFields, window: usize) {
-        (self.divisor, self.even) = (now.stride, Pair::default());
+        (self.divisor, self.even) = (now.stride, TwoCounts::default());
         self.references.push(now.ts, window);
     }
 
@@ -231,10 +231,10 @@ impl Timestamps {
         } else {
             1
         };
-        self.even = Pair::new(strides, count);
+        self.even = TwoCounts::new(strides, count);
         if count >= EVEN {
             now.stride = step;
-            (self.divisor, self.looks, self.even) = (0, Pair::default(), Pair::default());
+            (self.divisor, self.looks, self.even) = (0, TwoCounts::default(), TwoCounts::default());
         }
     }
 
@@ -263,9 +263,9 @@ impl Timestamps {
             now.stride = self.divisor;
         }
         if is_given_up || is_looked_at {
-            (self.divisor, self.looks) = (0, Pair::default());
+            (self.divisor, self.looks) = (0, TwoCounts::default());
         } else {
-            self.looks = Pair::new(steps, rough.saturating_sub(u8::from(fits)));
+            self.looks = TwoCounts::new(steps, rough.saturating_sub(u8::from(fits)));
         }
     }
 
@@ -292,7 +292,7 @@ impl Timestamps {
     }
 
     /// What must be said of the timestamp that was noted.
-    pub(super) fn needed(&self, time: Instant, now: &RtpFields, link: Option<&Link>) -> Needed {
+    pub(super) fn needed(&self, time: Instant, now: &RtpFields, link: Option<&TimerLimits>) -> Needed {
         let by_timer = now.time_stride > 0;
         let inferable = self.bend == 0;
         if self.unscaled > 0 || self.stride > 0 || self.timer.is_settling() && !inferable {
@@ -305,7 +305,7 @@ impl Timestamps {
             return Needed { value, bits: u32::BITS, scaled: true, inferable };
         }
         if let (true, Some(link)) = (by_timer, link) {
-            let bits = Timer::bits(time, now, &self.references, link);
+            let bits = TimestampTimer::bits(time, now, &self.references, link);
             return Needed { value, bits, scaled: true, inferable };
         }
         let mut bits = 0;
@@ -329,7 +329,7 @@ impl Timestamps {
         in_full: bool,
         window: usize,
     ) {
-        let reference = if now.time_stride > 0 { Timer::phase(time, now) } else { now.ts };
+        let reference = if now.time_stride > 0 { TimestampTimer::phase(time, now) } else { now.ts };
         self.references.push(reference, window);
         self.timer.sent(in_full || extra.time_stride);
         self.bend = self.bend.saturating_sub(1);

@@ -4,7 +4,7 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::extension::{self, rtp_extension};
 use super::type2::{Extension, T, extension_of};
-use super::{Fields, IP_ID, SN, TS};
+use super::{IP_ID, Rfc3095Fields, SN, TS};
 
 /// `UO-1` of profiles without RTP: IP-ID, SN, CRC-3. RFC 3095, section 5.11.3.
 #[inline]
@@ -17,7 +17,7 @@ pub(super) fn uo_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `UO-1` of RTP: TS, M, SN, CRC-3. RFC 3095, section 5.7.3.
 #[inline]
-pub(super) fn uo_1_rtp<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn uo_1_rtp<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     c.enforce(!x.has_t_bit())?;
     c.discriminator(2, 0b10)?;
     c.lsb(TS, 6, 0)?;
@@ -28,7 +28,7 @@ pub(super) fn uo_1_rtp<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step 
 
 /// `UO-1-TS`: TS, M, SN, CRC-3. RFC 3095, section 5.7.3.
 #[inline]
-pub(super) fn uo_1_ts<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn uo_1_ts<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     c.enforce(x.has_t_bit())?;
     c.discriminator(2, 0b10)?;
     c.discriminator(1, 0b1)?;
@@ -40,7 +40,7 @@ pub(super) fn uo_1_ts<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 
 /// `UO-1-ID`: IP-ID, SN, CRC-3, and an extension if X. RFC 3095, section 5.7.3.
 #[inline]
-pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
+pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, extension: Extension) -> Step {
     // The packet type "MUST NOT be used" while an RND flag is being established (section 5.7), so that there is no
     // need to look into extension 3 for it.
     c.enforce(x.has_t_bit())?;
@@ -60,7 +60,12 @@ pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension
 /// `R-1`, `R-1-ID`, `R-1-TS`: SN, IP-ID or TS, M, and an extension if X. They update nothing. RFC 3095, sections 5.7.2
 /// and 5.11.3.
 #[inline]
-pub(super) fn r_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, extension: Extension) -> Step {
+pub(super) fn r_1<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    t: T,
+    extension: Extension,
+) -> Step {
     if t != T::Undefined {
         // As with UO-1-ID, an extension 3 changes no RND flag (sections 5.7 and 5.7.5.1).
         c.enforce(x.has_t_bit() == matches!(t, T::Zero | T::One))?;

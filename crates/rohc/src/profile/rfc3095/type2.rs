@@ -3,7 +3,7 @@
 use thinair_wire::coder::{Coder, Step};
 
 use super::extension::{self, extension_0, extension_1, extension_2, extension_3, rtp_extension};
-use super::{Fields, IP_ID, SN, TS};
+use super::{IP_ID, Rfc3095Fields, SN, TS};
 
 /// The extension of a packet of type 1 or 2. With it, base header and extension are one format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,12 @@ pub(super) enum T {
 /// `UOR-2`, `UOR-2-ID`, `UOR-2-TS`: TS or IP-ID, M, SN, CRC-7, and an extension if X. RFC 3095, sections 5.7.4 and
 /// 5.11.3.
 #[inline]
-pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, extension: Extension) -> Step {
+pub(super) fn uor_2<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    t: T,
+    extension: Extension,
+) -> Step {
     let has_t_bit = matches!(t, T::Zero | T::One);
     if t != T::Undefined && extension != Extension::Three {
         c.enforce(x.has_t_bit() == has_t_bit)?;
@@ -68,7 +73,11 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, exten
 
 /// The extension behind a base header of a profile without RTP. RFC 3095, section 5.11.4.
 #[inline]
-pub(super) fn extension_of<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
+pub(super) fn extension_of<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    extension: Extension,
+) -> Step {
     match extension {
         Extension::None => Ok(()),
         Extension::Zero => extension_0(c),

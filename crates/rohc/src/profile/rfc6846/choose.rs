@@ -3,26 +3,26 @@
 use thinair_wire::coder::{Step, Writer};
 use thinair_wire::crc::Check;
 
-use super::compress::{Context, MSNS, Plan, aged};
+use super::compress::{MSNS, PacketNeeds, TcpSenderContext, aged};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7, says};
 use super::numbers::Numbers;
-use super::state::State;
-use super::{Fields, Says, irregular};
+use super::state::TcpState;
+use super::{Says, TcpFields, irregular};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 
-impl Context {
+impl TcpSenderContext {
     /// What a compressed packet may have to say.
     #[inline]
     pub(super) fn fields(
         &self,
-        next: &State,
-        last: &State,
+        next: &TcpState,
+        last: &TcpState,
         payload: u32,
-        plan: &Plan,
+        plan: &PacketNeeds,
         config: &CompressorConfig,
-    ) -> Fields {
+    ) -> TcpFields {
         let ip = next.inner();
         let [seq, ack, ..] = &self.numbers;
         let sent = self.sent(next, last, config);
@@ -36,7 +36,7 @@ impl Context {
         // Offsets of another behavior mean nothing.
         let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
         let offset = next.ip_id_offset();
-        Fields {
+        TcpFields {
             msn: Counter::within(next.msn, (oldest, next.msn.wrapping_sub(1))),
             seq: Counter::within(next.seq, seq.bounds()),
             ack: Counter::within(next.ack, ack.bounds()),
@@ -71,10 +71,10 @@ impl Context {
 #[inline]
 pub(super) fn compressed(
     writer: &mut Writer<'_>,
-    next: &mut State,
+    next: &mut TcpState,
     headers: &[u8],
-    plan: &Plan,
-    x: &mut Fields,
+    plan: &PacketNeeds,
+    x: &mut TcpFields,
 ) -> Option<Format> {
     let need = |what: u8, is_needed: bool| if is_needed { what } else { 0 };
     let needs = need(says::SEQ, !x.seq.is_static())
@@ -107,7 +107,7 @@ pub(super) fn compressed(
 
 /// Writes a packet in a format, if that can say it.
 #[inline(never)]
-fn write(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
+fn write(format: Format, writer: &mut Writer<'_>, next: &mut TcpState, x: &mut TcpFields) -> Step {
     base(format, writer, next, x)?;
     irregular(writer, next, x)
 }

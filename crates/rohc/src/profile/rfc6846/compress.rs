@@ -10,16 +10,16 @@ use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
-use super::segment::Segment;
+use super::segment::TcpSegment;
 use super::solve::NUMBERS;
-use super::state::{State, TcpRoom};
+use super::state::{TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, Timer};
+use crate::refresh::{Refresh, RefreshTimer};
 
 /// What a packet says only once it has changed; where its age is kept.
 pub(super) mod aged {
@@ -41,7 +41,7 @@ pub(super) const MSNS: u8 = 11;
 
 /// The context of one flow at the compressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct TcpSenderContext {
     /// Packets that must still say everything, and everything that can change.
     pub(super) left_ir: u8,
     pub(super) left_dyn: u8,
@@ -69,7 +69,7 @@ pub(crate) struct Context {
     pub(super) msn: u16,
     /// MSN of the newest change.
     pub(super) since: u16,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     // What the decompressor may hold.
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
@@ -106,7 +106,7 @@ pub(super) struct Written {
 }
 
 /// Needs of a compressed packet.
-pub(super) struct Plan {
+pub(super) struct PacketNeeds {
     /// Fields that are due, a bit for each of [`aged`].
     pub(super) due: u16,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
@@ -117,7 +117,7 @@ pub(super) struct Plan {
     pub(super) ip_id: bool,
 }
 
-impl Context {
+impl TcpSenderContext {
     /// A context for a new flow, whose CID was `reused` if it had one of this profile. `msn` is random.
     pub(crate) fn new(
         room: &mut TcpRoom,
@@ -129,7 +129,7 @@ impl Context {
     ) -> Self {
         // RFC 6846, section 6.1.1: the MSN goes on if the CID had a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
-        room.0 = State { msn, ..State::EMPTY };
+        room.0 = TcpState { msn, ..TcpState::EMPTY };
         let left_ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
             Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
@@ -150,7 +150,7 @@ impl Context {
             sent: 0,
             msn,
             since: msn.wrapping_add(1),
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
@@ -184,7 +184,7 @@ impl Context {
 
     /// Whether a packet is of the flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &TcpSegment<'_>) -> bool {
         !self.pattern && segment.is_of(&room.0)
     }
 
@@ -232,7 +232,7 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
+        segment: &TcpSegment<'_>,
         room: &mut TcpRoom,
         base: Option<&Base>,
         cid: Cid,
@@ -253,9 +253,9 @@ impl Context {
     fn compress_behind(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
-        last: &State,
-        next: &mut State,
+        segment: &TcpSegment<'_>,
+        last: &TcpState,
+        next: &mut TcpState,
         base: Option<&Base>,
         cid: Cid,
         config: &CompressorConfig,
@@ -276,7 +276,7 @@ impl Context {
         self.note(next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
-        let frame = Frame::new(cid, space);
+        let frame = CidFrame::new(cid, space);
         let payload = segment.payload;
         let mut writer = Writer::new(out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
@@ -317,9 +317,9 @@ impl Context {
         &self,
         writer: &mut Writer<'_>,
         written: &mut Written,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         (base, space): (Option<&Base>, CidSpace),
         config: &CompressorConfig,
     ) -> Result<(), Refused> {

@@ -2,14 +2,14 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::Context;
+use super::compress::TcpSenderContext;
 use super::state::TcpRoom;
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 
-impl Context {
+impl TcpSenderContext {
     /// State, whether there is feedback, and the MSN of the newest packet, to be looked at.
-    pub(crate) fn shown(&self) -> (&'static str, bool, u16) {
+    pub(crate) fn summary(&self) -> (&'static str, bool, u16) {
         let state = match (self.left_ir, self.left_dyn) {
             (1.., _) => "IR",
             (0, 1..) => "FO",

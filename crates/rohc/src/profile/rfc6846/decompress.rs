@@ -10,21 +10,21 @@ use super::checksum::{CALM, is_right};
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
-use super::replicate::{Head, ir_cr, replicate_chain};
+use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
-use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular};
+use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
+use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
 
 /// The context of one flow at the decompressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct TcpReceiverContext {
     pub(crate) state: DecompressorState,
     /// The last packet of 7 bits of CRC or more had a right TCP checksum, and those behind it must have one.
     pub(super) expects_right: bool,
@@ -62,8 +62,8 @@ const SHORT: u8 = 2;
 
 /// A packet that was read, not verified.
 #[derive(Clone, Copy)]
-pub(super) struct Packet<'p> {
-    pub(super) next: State,
+pub(super) struct ReadPacket<'p> {
+    pub(super) next: TcpState,
     pub(super) format: Format,
     pub(super) payload: &'p [u8],
     /// `header_crc`.
@@ -78,12 +78,12 @@ pub(super) struct Packet<'p> {
     pub(super) offset_bits: u8,
 }
 
-impl Packet<'_> {
+impl ReadPacket<'_> {
     /// Copies the payload behind the `len` octets of rebuilt headers.
     #[inline]
     pub(super) fn deliver(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         len: usize,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -98,7 +98,7 @@ impl Packet<'_> {
     }
 }
 
-impl Context {
+impl TcpReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
             state: DecompressorState::Nc,
@@ -127,16 +127,16 @@ impl Context {
     /// An IR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn ir(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.first, packet.rest);
         let is_known = self.state != DecompressorState::Nc;
-        let mut next = if is_known { room.0 } else { State::EMPTY };
-        next.ips = [Ip::EMPTY; MAX_IP];
+        let mut next = if is_known { room.0 } else { TcpState::EMPTY };
+        next.ips = [IpState::EMPTY; MAX_IP];
         next.extensions.fill(0);
-        let mut sent = Fields::read(&next).options;
+        let mut sent = TcpFields::read(&next).options;
         let mut says_stride = false;
         ir(&mut reader, &mut next, &mut sent, &mut says_stride).map_err(unreadable)?;
         let is_kept = is_known && next.is_flow_of(&room.0);
@@ -149,7 +149,7 @@ impl Context {
     /// An IR-DYN packet.
     pub(crate) fn ir_dyn(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -158,7 +158,7 @@ impl Context {
         }
         let mut reader = Reader::new(packet.first, packet.rest);
         let mut next = room.0;
-        let mut sent = Fields::read(&next).options;
+        let mut sent = TcpFields::read(&next).options;
         ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
         self.initialize(packet, reader, next, sent.present, Format::IrDyn, room, out)
     }
@@ -167,9 +167,9 @@ impl Context {
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn initialize(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: Reader<'_>,
-        mut next: State,
+        mut next: TcpState,
         present: u16,
         format: Format,
         room: &mut TcpRoom,
@@ -182,7 +182,7 @@ impl Context {
         }
         verify_crc8(packet, &reader, format)?;
         next.scale(payload.len());
-        let found = Packet {
+        let found = ReadPacket {
             next,
             format,
             payload,
@@ -208,14 +208,14 @@ impl Context {
     }
 
     /// True if an IR, IR-DYN or IR-CR packet came late: the context is newer.
-    fn is_late(&self, next: &State, room: &TcpRoom) -> bool {
+    fn is_late(&self, next: &TcpState, room: &TcpRoom) -> bool {
         let behind = self.msn.wrapping_sub(next.msn);
         self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
     /// The base context of an IR-CR packet, if it is another one.
-    pub(crate) fn base_of(packet: &Header<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
-        let mut head = Head { crc7: 0, base: None };
+    pub(crate) fn base_of(packet: &PacketHeader<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
+        let mut head = IrCrHead { crc7: 0, base: None };
         let mut reader = Reader::new(packet.first, packet.rest);
         ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
         Ok(head.base)
@@ -224,17 +224,17 @@ impl Context {
     /// An IR-CR packet, from the base context that it names.
     pub(crate) fn ir_cr(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         space: CidSpace,
         base: &TcpRoom,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.first, packet.rest);
-        let mut head = Head { crc7: 0, base: None };
+        let mut head = IrCrHead { crc7: 0, base: None };
         ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
         let mut next = base.0;
-        let mut sent = Fields::read(&next).options;
+        let mut sent = TcpFields::read(&next).options;
         let mut says = Replicate::default();
         replicate_chain(&mut reader, &mut next, &mut says, &mut [false; MAX_IP], &mut sent)
             .map_err(unreadable)?;
@@ -248,7 +248,7 @@ impl Context {
         }
         next.scale(payload.len());
         let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
-        let found = Packet {
+        let found = ReadPacket {
             next,
             format,
             payload,
@@ -281,7 +281,7 @@ impl Context {
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -301,7 +301,7 @@ impl Context {
     fn verified(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -312,7 +312,7 @@ impl Context {
         // The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
-        let mut found = Packet {
+        let mut found = ReadPacket {
             next,
             format,
             payload: &[],
@@ -346,7 +346,7 @@ impl Context {
 
     /// A packet is the newest one, `ahead` of the last.
     #[inline(always)]
-    pub(super) fn take(&mut self, found: &Packet<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
+    pub(super) fn take(&mut self, found: &ReadPacket<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
         let is_strong = has_crc7(found.format);
         self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
         if is_strong {
@@ -357,7 +357,7 @@ impl Context {
         if !is_unmoved(&found.next, last) {
             self.moved = found.next.msn;
         }
-        let apart = |state: &State| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
+        let apart = |state: &TcpState| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
         let drift = apart(&found.next).wrapping_sub(apart(last)).cast_signed().unsigned_abs();
         self.drift = (self.drift - self.drift / 16).max(drift.min(0xFFFF) as u16);
         if (found.next.msn ^ last.msn) & !(MARKED - 1) != 0 {
@@ -370,9 +370,14 @@ impl Context {
 
     /// Reads a compressed packet into `found`, whose state is the last one.
     #[inline]
-    fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
+    fn read<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        last: &TcpState,
+        found: &mut ReadPacket<'p>,
+    ) -> Result<(), Failure> {
         let next = &mut found.next;
-        let mut x = Fields::read(last);
+        let mut x = TcpFields::read(last);
         next.set_implied_flags();
         let (format, mut reader) = read_base(packet, next, &mut x)?;
         apply(&x, format, last, next)?;
@@ -400,7 +405,7 @@ impl Context {
     }
 
     /// Everything is known from this packet on.
-    fn begin(&mut self, next: &State, room: &mut TcpRoom) {
+    fn begin(&mut self, next: &TcpState, room: &mut TcpRoom) {
         self.is_stale = false;
         let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
@@ -417,7 +422,7 @@ impl Context {
     }
 
     #[inline]
-    fn accept(&mut self, next: &State, room: &mut TcpRoom) {
+    fn accept(&mut self, next: &TcpState, room: &mut TcpRoom) {
         if (next.seq.wrapping_sub(self.highest) as i32) > 0 {
             self.highest = next.seq;
         }
@@ -456,18 +461,18 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         room: &TcpRoom,
         space: CidSpace,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut next = room.0;
-        let mut x = Fields::read(&next);
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut x = TcpFields::read(&next);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         match packet.first {
             0xFD => {
-                next.ips = [Ip::EMPTY; MAX_IP];
+                next.ips = [IpState::EMPTY; MAX_IP];
                 let _ = ir(&mut tracer, &mut next, &mut x.options, &mut false);
                 return Some(Format::Ir);
             }
@@ -476,7 +481,7 @@ impl Context {
                 return Some(Format::IrDyn);
             }
             0xFC => {
-                let _ = ir_cr(&mut tracer, space, &mut Head { crc7: 0, base: None });
+                let _ = ir_cr(&mut tracer, space, &mut IrCrHead { crc7: 0, base: None });
                 return Some(Format::IrCr);
             }
             _ => {}
@@ -493,9 +498,9 @@ impl Context {
 /// Finds the format of a packet and reads its base header.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
-    next: &mut State,
-    x: &mut Fields,
+    packet: &PacketHeader<'p>,
+    next: &mut TcpState,
+    x: &mut TcpFields,
 ) -> Result<(Format, Reader<'p>), Failure> {
     for &(format, _) in formats(next) {
         let mut reader = Reader::new(packet.first, packet.rest);
@@ -510,7 +515,7 @@ fn read_base<'p>(
 
 /// Puts what a base header says into the state.
 #[inline]
-fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(), Failure> {
+fn apply(x: &TcpFields, format: Format, last: &TcpState, next: &mut TcpState) -> Result<(), Failure> {
     next.msn = x.msn.value;
     next.seq = x.seq.value;
     next.ack = x.ack.value;
@@ -532,8 +537,8 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
 /// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart. What stands behind the last IP header
 /// does not change.
 #[inline]
-fn is_unmoved(next: &State, last: &State) -> bool {
-    let fields = |ip: &Ip| {
+fn is_unmoved(next: &TcpState, last: &TcpState) -> bool {
+    let fields = |ip: &IpState| {
         u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
     };
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
@@ -541,13 +546,13 @@ fn is_unmoved(next: &State, last: &State) -> bool {
 
 /// True if a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
 /// headers" (RFC 6846, section 6.1.2).
-fn is_sound(state: &State) -> bool {
+fn is_sound(state: &TcpState) -> bool {
     let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
     outer.iter().all(|ip| ip.is_v6() || !ip.behavior.is_sequential())
 }
 
 /// Whether the options of a list that were not `present` in it are in the table.
-fn knows_options(state: &State, present: u16) -> bool {
+fn knows_options(state: &TcpState, present: u16) -> bool {
     state.options.structure().iter().enumerate().all(|(k, &index)| {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
         !has_content || present >> k & 1 == 1 || state.options.knows(index)

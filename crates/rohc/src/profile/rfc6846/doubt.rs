@@ -12,14 +12,14 @@
 use core::ops::RangeInclusive;
 
 use super::checksum::{is_right, is_to_come, sum};
-use super::decompress::{Context, Packet};
+use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
-use super::state::{State, TcpRoom};
-use crate::arrival::{Moment, Passed};
+use super::state::{TcpRoom, TcpState};
+use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
@@ -40,10 +40,10 @@ struct Meant {
     offset: i16,
 }
 
-impl Context {
+impl TcpReceiverContext {
     /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
     #[inline]
-    pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
+    pub(super) fn is_awaited(&self, now: Moment, found: &ReadPacket<'_>, ahead: i16) -> bool {
         (1..LATE_FROM).contains(&ahead)
             && self.state == DecompressorState::Fc
             && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
@@ -54,8 +54,8 @@ impl Context {
     pub(super) fn compressed_in_doubt(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
-        found: &mut Packet<'_>,
+        packet: &PacketHeader<'_>,
+        found: &mut ReadPacket<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -89,8 +89,8 @@ impl Context {
     fn find(
         &mut self,
         now: Moment,
-        found: &Packet<'_>,
-        last: &State,
+        found: &ReadPacket<'_>,
+        last: &TcpState,
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
         let clock = self.arrivals.passed(now);
@@ -138,10 +138,10 @@ impl Context {
     fn place(
         &self,
         now: Moment,
-        found: &Packet<'_>,
+        found: &ReadPacket<'_>,
         turns: &[i32; NUMBERS],
-        last: &State,
-        clock: Passed,
+        last: &TcpState,
+        clock: PassedPackets,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
         let mut passes = |ahead: i16, offset: i16| {
@@ -175,7 +175,7 @@ impl Context {
             && !found.payload.is_empty()
             && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
             && next.ack == last.ack;
-        if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
+        if goes_on_at_once && !matches!(clock, PassedPackets::AtMost(_)) {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
@@ -201,12 +201,12 @@ impl Context {
             Ok(placed)
         };
         let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
-        if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
+        if matches!(clock, PassedPackets::AtMost(most) if first as u32 > most) {
             return Ok(late);
         }
         let clock = match (clock, by_octets) {
             // Where nothing counts or paces them, packets may come faster than before; not so octets.
-            (Passed::Perhaps(most), Some(packets)) => Passed::Perhaps(most.max(packets * 2)),
+            (PassedPackets::Perhaps(most), Some(packets)) => PassedPackets::Perhaps(most.max(packets * 2)),
             (clock, _) => clock,
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
@@ -214,8 +214,8 @@ impl Context {
         let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
-            (None, _) | (_, Passed::AtMost(_)) => true,
-            (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
+            (None, _) | (_, PassedPackets::AtMost(_)) => true,
+            (Some(_), PassedPackets::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
@@ -245,7 +245,7 @@ impl Context {
 
     /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is;
     /// behind few losses its bits reach.
-    fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
+    fn offsets(&self, found: &ReadPacket<'_>, ahead: i16, last: &TcpState) -> RangeInclusive<i16> {
         let (grown, packets) = self.grown_offset(last);
         if grown == 0 || found.offset_bits == 0 || (1..LATE_FROM).contains(&ahead) {
             return 0..=0;
@@ -275,24 +275,24 @@ enum Placed {
 /// IP-IDs by which a packet may be ahead.
 const LARGEST: u16 = 4_096;
 
-fn last_id(last: &State) -> u16 {
+fn last_id(last: &TcpState) -> u16 {
     last.inner().behavior.counted(last.inner().header.id)
 }
 
 /// True if a packet may be so much ahead, as far as the clock tells.
-fn is_old_enough(ahead: u32, clock: Passed) -> bool {
+fn is_old_enough(ahead: u32, clock: PassedPackets) -> bool {
     match clock {
-        Passed::AtMost(most) | Passed::Perhaps(most) => ahead <= most,
-        Passed::About { packets, off } => ahead <= packets + off,
+        PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => ahead <= most,
+        PassedPackets::About { packets, off } => ahead <= packets + off,
     }
 }
 
 /// The distance that carrier or clock tell, or the first one.
-fn nearest(first: i16, clock: Passed) -> i16 {
+fn nearest(first: i16, clock: PassedPackets) -> i16 {
     let (packets, off) = match clock {
-        Passed::AtMost(packets) => (packets, TURN as u32 / 2),
-        Passed::About { packets, off } => (packets, off),
-        Passed::Perhaps(_) => return first,
+        PassedPackets::AtMost(packets) => (packets, TURN as u32 / 2),
+        PassedPackets::About { packets, off } => (packets, off),
+        PassedPackets::Perhaps(_) => return first,
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
@@ -300,9 +300,9 @@ fn nearest(first: i16, clock: Passed) -> i16 {
     if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
 }
 
-impl Packet<'_> {
+impl ReadPacket<'_> {
     /// The packet as it is meant, behind the `last` one.
-    fn meant(&self, meant: &Meant, last: &State) -> Self {
+    fn meant(&self, meant: &Meant, last: &TcpState) -> Self {
         let mut packet = *self;
         let next = &mut packet.next;
         let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
@@ -323,7 +323,7 @@ impl Packet<'_> {
 }
 
 /// True if a packet has a number that is beyond that of the last one, or beyond a sequence number.
-fn goes_on(next: &State, last: &State, seq: u32) -> bool {
+fn goes_on(next: &TcpState, last: &TcpState, seq: u32) -> bool {
     let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
     let mut stamps = next.options.timestamps.iter().zip(last.options.timestamps);
     goes_on(next.seq, seq) || goes_on(next.ack, last.ack) || stamps.any(|(new, old)| goes_on(*new, old))

@@ -2,12 +2,12 @@
 
 use thinair_wire::coder::{Coder, Refusal, Step};
 
-use super::Fields;
+use super::TcpFields;
 use super::encodings::{
     Counter, rsf_index_enc, static_or_irreg, variable_length_32_enc, variable_length_32_flag, zeros,
 };
 use super::options::list_tcp_options;
-use super::state::{Behavior, Ip, State};
+use super::state::{Behavior, IpState, TcpState};
 use crate::field::ip::IpHeader;
 use crate::profile::Format;
 
@@ -51,7 +51,7 @@ const fn column(counts: bool) -> [(Format, u8); 9] {
 
 /// The formats that a flow uses, with what they say.
 #[inline]
-pub(super) fn formats(state: &State) -> &'static [(Format, u8)] {
+pub(super) fn formats(state: &TcpState) -> &'static [(Format, u8)] {
     if state.inner().behavior.is_sequential() { &const { column(true) } } else { &const { column(false) } }
 }
 
@@ -63,7 +63,12 @@ pub(super) fn has_crc7(format: Format) -> bool {
 
 /// The base header of a format.
 #[inline(always)]
-pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+pub(super) fn base<'p, C: Coder<'p>>(
+    format: Format,
+    c: &mut C,
+    state: &mut TcpState,
+    x: &mut TcpFields,
+) -> Step {
     match format {
         Format::Rnd1 => rnd_1(c, state, x),
         Format::Rnd2 => rnd_2(c, state, x),
@@ -88,14 +93,14 @@ pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &mut Stat
 
 /// `msn`, `psh_flag` and `header_crc`, with which most formats end.
 #[inline(always)]
-fn tail<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn tail<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     x.msn.lsb(c, "msn", 4, 4)?;
     c.flag("psh_flag", &mut state.psh_flag)?;
     c.uint("header_crc", 3, &mut x.crc3)
 }
 
 /// `co_common`: anything that can change while a context lasts, CRC-7.
-fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(7, 0b111_1101)?;
     c.flag("ttl_hopl_outer_flag", &mut x.outer_ttl)?;
     c.flag("ack_flag", &mut state.ack_flag)?;
@@ -115,7 +120,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     c.flag("dscp_present", &mut x.says.dscp)?;
     c.flag("ttl_hopl_present", &mut x.says.ttl)?;
     c.flag("list_present", &mut x.says.list)?;
-    let Ip { header: IpHeader { mut df, .. }, mut behavior, .. } = *state.inner();
+    let IpState { header: IpHeader { mut df, .. }, mut behavior, .. } = *state.inner();
     c.uint("ip_id_behavior_innermost", 2, &mut behavior)?;
     c.flag("urg_flag", &mut state.urg_flag)?;
     c.flag("df", &mut df)?;
@@ -151,8 +156,8 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
 pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(
     c: &mut C,
     indicator: bool,
-    ip: &mut Ip,
-    x: &mut Fields,
+    ip: &mut IpState,
+    x: &mut TcpFields,
 ) -> Step {
     if indicator {
         x.has_whole_ip_id = true;
@@ -162,7 +167,7 @@ pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(
 }
 
 /// `tcp_list_presence_enc`.
-fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     if !x.says.list {
         return Ok(());
     }
@@ -172,14 +177,14 @@ fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> St
 }
 
 /// `rnd_1`: sequence number, CRC-3.
-fn rnd_1<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_1<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(6, 0b10_1110)?;
     x.seq.lsb(c, "seq_number", 18, 65_535)?;
     tail(c, state, x)
 }
 
 /// `rnd_2`: scaled sequence number, CRC-3.
-fn rnd_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_2<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(4, 0b1100)?;
     seq_scaled(c, x)?;
@@ -187,14 +192,14 @@ fn rnd_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `rnd_3`: acknowledgment number, CRC-3.
-fn rnd_3<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_3<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(1, 0b0)?;
     x.ack.lsb(c, "ack_number", 15, 8_191)?;
     tail(c, state, x)
 }
 
 /// `rnd_4`: scaled acknowledgment number, CRC-3.
-fn rnd_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_4<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_ack)?;
     c.discriminator(4, 0b1101)?;
     ack_scaled(c, x)?;
@@ -202,7 +207,7 @@ fn rnd_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `rnd_5`: acknowledgment and sequence number, CRC-3.
-fn rnd_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_5<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(3, 0b100)?;
     c.flag("psh_flag", &mut state.psh_flag)?;
     x.msn.lsb(c, "msn", 4, 4)?;
@@ -212,7 +217,7 @@ fn rnd_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `rnd_6`: acknowledgment number and scaled sequence number, CRC-3.
-fn rnd_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_6<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(4, 0b1010)?;
     c.uint("header_crc", 3, &mut x.crc3)?;
@@ -223,7 +228,7 @@ fn rnd_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `rnd_7`: acknowledgment number and window, CRC-3.
-fn rnd_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_7<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(6, 0b10_1111)?;
     x.ack.lsb(c, "ack_number", 18, 65_535)?;
     x.window.irregular(c, "window", 16)?;
@@ -231,7 +236,7 @@ fn rnd_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `rnd_8`: RSF flags, TTL, use of ECN, sequence and acknowledgment number, options; CRC-7.
-fn rnd_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn rnd_8<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(5, 0b1_0110)?;
     rsf_index_enc(c, &mut state.rsf)?;
     c.flag("list_present", &mut x.says.list)?;
@@ -246,7 +251,7 @@ fn rnd_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_1`: sequence number, CRC-3.
-fn seq_1<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_1<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1010)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.seq.lsb(c, "seq_number", 16, 32_767)?;
@@ -254,7 +259,7 @@ fn seq_1<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_2`: scaled sequence number, CRC-3.
-fn seq_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_2<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(5, 0b1_1010)?;
     x.ip_id_offset.lsb(c, "ip_id", 7, 3)?;
@@ -263,7 +268,7 @@ fn seq_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_3`: acknowledgment number, CRC-3.
-fn seq_3<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_3<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1001)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
@@ -271,7 +276,7 @@ fn seq_3<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_4`: scaled acknowledgment number, CRC-3.
-fn seq_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_4<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_ack)?;
     c.discriminator(1, 0b0)?;
     ack_scaled(c, x)?;
@@ -280,7 +285,7 @@ fn seq_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_5`: acknowledgment and sequence number, CRC-3.
-fn seq_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_5<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1000)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
@@ -289,7 +294,7 @@ fn seq_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_6`: acknowledgment number and scaled sequence number, CRC-3.
-fn seq_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_6<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(5, 0b1_1011)?;
     seq_scaled(c, x)?;
@@ -299,7 +304,7 @@ fn seq_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_7`: acknowledgment number and window, CRC-3.
-fn seq_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_7<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1100)?;
     x.window.lsb(c, "window", 15, 16_383)?;
     x.ip_id_offset.lsb(c, "ip_id", 5, 3)?;
@@ -308,7 +313,7 @@ fn seq_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 /// `seq_8`: RSF flags, TTL, use of ECN, sequence and acknowledgment number, options; CRC-7.
-fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields) -> Step {
     c.discriminator(4, 0b1011)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     c.flag("list_present", &mut x.says.list)?;
@@ -324,17 +329,17 @@ fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 }
 
 #[inline(always)]
-fn seq_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut TcpFields) -> Step {
     x.seq_scaled.lsb(c, "seq_number_scaled", 4, 7)
 }
 
 #[inline(always)]
-fn ack_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn ack_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut TcpFields) -> Step {
     x.ack_scaled.lsb(c, "ack_number_scaled", 4, 3)
 }
 
 /// Length of `co_common` without its list, in octets.
-pub(super) fn co_common_len(state: &State, x: &Fields) -> usize {
+pub(super) fn co_common_len(state: &TcpState, x: &TcpFields) -> usize {
     let number = |counter: &Counter| [0, 1, 2, 4][usize::from(variable_length_32_flag(counter) & 3)];
     let ip_id = match (state.inner().behavior, x.ip_id_offset.fits(8, 3)) {
         (Behavior::Random | Behavior::Constant, _) => 0,

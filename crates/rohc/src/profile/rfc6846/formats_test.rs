@@ -5,7 +5,7 @@ use std::println;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use thinair_wire::coder::{Coder, Describer, Field, Step, Writer};
+use thinair_wire::coder::{Coder, Describer, FormatField, Step, Writer};
 use thinair_wire::header::protocol;
 
 use super::encodings::{
@@ -15,14 +15,14 @@ use super::encodings::{
 use super::formats::{base, optional_ip_id_lsb};
 use super::header::{Replicate, port_replicate, tcp_dynamic, tcp_irregular, tcp_replicate, tcp_static};
 use super::options::{index, irregular_item, list_item};
-use super::state::{Behavior, Ip, State};
-use super::{Fields, ip};
-use crate::field::ip::{IpHeader, Version};
+use super::state::{Behavior, IpState, TcpState};
+use super::{TcpFields, ip};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::profile::Format;
 
 /// The version that a method is for.
-fn version(method: &str) -> Version {
-    if method == "ipv6" { Version::V6 } else { Version::V4 }
+fn version(method: &str) -> IpVersion {
+    if method == "ipv6" { IpVersion::V6 } else { IpVersion::V4 }
 }
 
 /// Method and name of each block; its fields as a pattern or `name:width`, widths of a field that has several apart by
@@ -209,36 +209,36 @@ fn is_absent(block: &str) -> Option<&'static str> {
 type Room = Describer<128>;
 
 /// What our function for a block says, with flags as told by each of some choices.
-fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
+fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     let (method, name) = block.split_once('.').unwrap();
     let seen = |choices: u32, run: &dyn Fn(&mut Room) -> Step| {
         let mut describer = Describer::new(choices);
         run(&mut describer).ok();
         describer.fields().to_vec()
     };
-    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<Field>> {
+    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<FormatField>> {
         choices.iter().map(|choices| seen(*choices, run)).collect()
     };
     let counter = || Counter::read(0_u32);
-    let mut state = State { ip_count: 1, ..State::EMPTY };
+    let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
     let option = |index: u8, is_list: bool, generic: &[u8], changed: bool, blocks: u8| {
-        let mut state = State { ip_count: 1, ..State::EMPTY };
+        let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
         state.options.read(generic).unwrap();
         (state.options.blocks, state.options.statics) = (blocks, 0);
         each(&[0, u32::MAX], &|c| {
-            let (mut options, mut sent) = (state.options, Fields::read(&state).options);
+            let (mut options, mut sent) = (state.options, TcpFields::read(&state).options);
             sent.changed = if changed { u16::MAX } else { 0 };
             let code = if is_list { list_item } else { irregular_item };
             code(c, index, &mut options, &mut sent, 0)
         })
     };
-    let chain = |kind: u8, run: &dyn Fn(&mut Room, &mut State) -> Step| {
-        let mut state = State { ip_count: 1, ..State::EMPTY };
+    let chain = |kind: u8, run: &dyn Fn(&mut Room, &mut TcpState) -> Step| {
+        let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
         let header = [6, if kind == protocol::AH { 4 } else { 1 }];
         state.extensions[..2].copy_from_slice(&header);
         (state.ips[0].header.protocol, state.ips[0].extensions) =
             (kind, if kind == protocol::AH { 24 } else { 16 });
-        state.ips[0].header.version = Version::V6;
+        state.ips[0].header.version = IpVersion::V6;
         each(&[0, u32::MAX], &|c| run(c, &mut { state }))
     };
     let kind = match method {
@@ -255,11 +255,15 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         _ => Behavior::Sequential,
     };
     match (method, name) {
-        ("ip_id_enc_dyn", _) => each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut Ip { behavior, ..Ip::EMPTY })),
-        ("ip_id_enc_irreg", _) => each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut Ip { behavior, ..Ip::EMPTY })),
+        ("ip_id_enc_dyn", _) => {
+            each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut IpState { behavior, ..IpState::EMPTY }))
+        }
+        ("ip_id_enc_irreg", _) => {
+            each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut IpState { behavior, ..IpState::EMPTY }))
+        }
         ("optional_ip_id_lsb", _) => {
-            let x = || Fields::read(&state);
-            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { Ip::EMPTY }, &mut x()))
+            let x = || TcpFields::read(&state);
+            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { IpState::EMPTY }, &mut x()))
         }
         ("port_replicate", _) => {
             let flags = ["port_static_enc", "port_lsb8", "port_irr_enc"].iter().position(|n| *n == name);
@@ -301,20 +305,21 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         }
         ("ipv6", "ipv6_static") => each(&[0, 1], &|c| {
             c.uint("version_flag", 1, &mut 1_u8)?;
-            ip::ipv6_static(c, &mut { Ip::EMPTY })
+            ip::ipv6_static(c, &mut { IpState::EMPTY })
         }),
         ("ipv4", "ipv4_static") => each(&[0], &|c| {
             c.uint("version_flag", 1, &mut 0_u8)?;
-            ip::ipv4_static(c, &mut { Ip::EMPTY })
+            ip::ipv4_static(c, &mut { IpState::EMPTY })
         }),
-        ("ipv6", "ipv6_dynamic") => each(&[0], &|c| ip::ipv6_dynamic(c, &mut { Ip::EMPTY })),
-        ("ipv6", "ipv6_replicate") => each(&[0, 1], &|c| ip::ipv6_replicate(c, &mut { Ip::EMPTY })),
+        ("ipv6", "ipv6_dynamic") => each(&[0], &|c| ip::ipv6_dynamic(c, &mut { IpState::EMPTY })),
+        ("ipv6", "ipv6_replicate") => each(&[0, 1], &|c| ip::ipv6_replicate(c, &mut { IpState::EMPTY })),
         ("ipv4", "ipv4_innermost_dynamic" | "ipv4_outer_dynamic") => {
-            let of = |behavior| seen(0, &|c| ip::ipv4_dynamic(c, &mut Ip { behavior, ..Ip::EMPTY }));
+            let of =
+                |behavior| seen(0, &|c| ip::ipv4_dynamic(c, &mut IpState { behavior, ..IpState::EMPTY }));
             [Behavior::Random, Behavior::Constant, Behavior::Sequential].map(of).to_vec()
         }
         ("ipv4", "ipv4_innermost_replicate" | "ipv4_outer_replicate") => each(&[0, 1, 3], &|c| {
-            let mut ip = Ip { behavior: Behavior::Random, ..Ip::EMPTY };
+            let mut ip = IpState { behavior: Behavior::Random, ..IpState::EMPTY };
             ip::ipv4_replicate(c, &mut ip, &mut false)
         }),
         ("ipv4" | "ipv6", "ipv4_innermost_irregular" | "ipv6_innermost_irregular") => {
@@ -325,7 +330,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let ttl = name.contains("_with_ttl_");
             let of = |ecn_used| {
                 let header = IpHeader { version: version(method), ..IpHeader::EMPTY };
-                let ip = Ip { header, ..Ip::EMPTY };
+                let ip = IpState { header, ..IpState::EMPTY };
                 seen(0, &|c| ip::outer_irregular(c, &mut { ip }, ecn_used, ttl))
             };
             [false, true].map(of).to_vec()
@@ -352,7 +357,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("tcp_opt_generic", "generic_static_irregular") => {
             state.options.statics = u16::MAX;
             each(&[0], &|c| {
-                let mut sent = Fields::read(&state).options;
+                let mut sent = TcpFields::read(&state).options;
                 irregular_item(c, index::GENERIC, &mut { state.options }, &mut sent, 0)
             })
         }
@@ -372,13 +377,13 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("rsf_index_enc", _) => each(&[0], &|c| rsf_index_enc(c, &mut 0)),
         ("tcp", "tcp_static") => each(&[0], &|c| tcp_static(c, &mut { state })),
         ("tcp", "tcp_dynamic") => each(&[0, u32::MAX, 0b1010, 0b0110], &|c| {
-            let mut sent = Fields::read(&state).options;
+            let mut sent = TcpFields::read(&state).options;
             tcp_dynamic(c, &mut { state }, &mut sent, &mut false)
         }),
         ("tcp", "tcp_replicate") => {
             let of = |choices: u32, ports: u8| {
                 seen(choices, &|c| {
-                    let mut sent = Fields::read(&state).options;
+                    let mut sent = TcpFields::read(&state).options;
                     let mut x =
                         Replicate { source_port: ports, destination_port: ports, ..Replicate::default() };
                     tcp_replicate(c, &mut { state }, &mut x, &mut sent)
@@ -398,7 +403,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let sequential = name.starts_with("seq");
             let of = |choices, behavior| {
                 seen(choices, &|c| {
-                    let (mut state, mut x) = (state, Fields::read(&state));
+                    let (mut state, mut x) = (state, TcpFields::read(&state));
                     state.inner_mut().behavior = behavior;
                     base(format.unwrap(), c, &mut state, &mut x)
                 })
@@ -408,7 +413,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             if name == "co_common" {
                 all.extend([0, u32::MAX].map(|choices| {
                     seen(choices, &|c| {
-                        let (mut state, mut x) = (state, Fields::read(&state));
+                        let (mut state, mut x) = (state, TcpFields::read(&state));
                         state.inner_mut().behavior = Behavior::Sequential;
                         base(Format::CoCommon, c, &mut state, &mut x)
                     })
@@ -421,7 +426,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
 }
 
 /// Whether fields are those of the notation. A field there may be several here, which follow each other.
-fn agree(notation: &[&str], ours: &[Field]) -> bool {
+fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
     let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
     let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();
     let Some((name, widths)) = token.split_once(':') else {
@@ -492,8 +497,8 @@ fn offsets_are_those_of_the_notation() {
 
 /// Whether a format says a field that is so far ahead of its reference.
 fn writes(format: Format, field: &str, ahead: u32) -> bool {
-    let state = State { ip_count: 1, ..State::EMPTY };
-    let mut x = Fields::read(&state);
+    let state = TcpState { ip_count: 1, ..TcpState::EMPTY };
+    let mut x = TcpFields::read(&state);
     let (reference, wide) = (0x8000_u32, 0x8000_0000_u32);
     let still = Counter::between(reference as u16, Some((reference as u16, reference as u16)));
     (x.msn, x.window, x.ip_id_offset) = (still, still, still);

@@ -3,11 +3,11 @@
 use thinair_wire::coder::{Coder, Step};
 
 use super::encodings::{Counter, rsf_index_enc, static_or_irreg, zero_or_irreg, zeros};
-use super::options::{Sent, list_tcp_options};
-use super::state::State;
+use super::options::{ListEncoding, list_tcp_options};
+use super::state::TcpState;
 
 /// `tcp_static`.
-pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     c.uint("src_port", 16, &mut state.source_port)?;
     c.uint("dst_port", 16, &mut state.destination_port)
 }
@@ -15,8 +15,8 @@ pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step
 /// `tcp_dynamic`.
 pub(super) fn tcp_dynamic<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
-    sent: &mut Sent,
+    state: &mut TcpState,
+    sent: &mut ListEncoding,
     says_stride: &mut bool,
 ) -> Step {
     c.flag("ecn_used", &mut state.ecn_used)?;
@@ -75,9 +75,9 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
 /// `tcp_replicate`. Fields that are not sent are those of the base context.
 pub(super) fn tcp_replicate<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
+    state: &mut TcpState,
     x: &mut Replicate,
-    sent: &mut Sent,
+    sent: &mut ListEncoding,
 ) -> Step {
     zeros(c, "reserved", 1)?;
     c.flag("window_presence", &mut x.window)?;
@@ -113,7 +113,7 @@ pub(super) fn tcp_replicate<'p, C: Coder<'p>>(
 
 /// `tcp_irregular`.
 #[inline(always)]
-pub(super) fn tcp_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn tcp_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     if state.ecn_used {
         let ip = state.inner_mut();
         let mut ip_ecn = ip.header.tos & 0b11;

@@ -2,7 +2,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::state::{FIN, RST, SYN, State};
+use super::state::{FIN, RST, SYN, TcpState};
 
 /// What is known of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Life {
 
 impl Life {
     /// A packet is sent, behind the `last` one.
-    pub(super) fn note(&mut self, now: u32, next: &State, last: &State) {
+    pub(super) fn note(&mut self, now: u32, next: &TcpState, last: &TcpState) {
         if next.rsf == SYN {
             *self = Self { begun: now, is_opening: true, ..Self::default() };
             return;
@@ -46,8 +46,8 @@ impl Life {
 
     /// The packet just noted is a FIN, or the next one behind it, and no other one like it is known to be under way: if it is
     /// lost, TCP sends another one, and nothing else waits for it.
-    pub(super) fn is_farewell(&self, next: &State, last: &State) -> bool {
-        let numbers = |state: &State| (state.seq, state.ack, state.rsf);
+    pub(super) fn is_farewell(&self, next: &TcpState, last: &TcpState) -> bool {
+        let numbers = |state: &TcpState| (state.seq, state.ack, state.rsf);
         matches!(self.closing, 1..=FAREWELLS) && next.rsf & RST == 0 && numbers(next) != numbers(last)
     }
 
@@ -77,9 +77,9 @@ mod tests {
 
     /// Notes packets: when, RST, SYN and FIN, acknowledgment number (0 is none). Returns how long it must be quiet to be over.
     fn over(packets: &[(u32, u8, u32)]) -> Option<u32> {
-        let (mut life, mut last) = (Life::default(), State::EMPTY);
+        let (mut life, mut last) = (Life::default(), TcpState::EMPTY);
         for &(at, rsf, ack) in packets {
-            let next = State { rsf, ack, ack_flag: ack > 0, ..State::EMPTY };
+            let next = TcpState { rsf, ack, ack_flag: ack > 0, ..TcpState::EMPTY };
             life.note(at, &next, &last);
             last = next;
         }

@@ -4,17 +4,17 @@ use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
 use super::choose::compressed;
-use super::compress::{Context, Plan, Written, aged};
+use super::compress::{PacketNeeds, TcpSenderContext, Written, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::ip::same_extensions;
 use super::learn::IpIds;
 use super::life::moment;
 use super::numbers::Numbers;
-use super::options::{ITEMS, Options, Sent, index};
-use super::segment::Segment;
+use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
+use super::segment::TcpSegment;
 use super::solve::{NUMBERS, numbers};
-use super::state::{Behavior, FIN, Ip, MAX_IP, SYN, State};
+use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
@@ -51,7 +51,7 @@ fn bit(what: usize, has_changed: bool) -> u16 {
     u16::from(has_changed) << what
 }
 
-impl Context {
+impl TcpSenderContext {
     /// The refresh policy of the mode.
     pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
@@ -80,7 +80,7 @@ impl Context {
 
     /// The context of a compressor that knows that its last packet has arrived. Not so of the IP-ID: whoever is wrong there is
     /// found out by no TCP checksum.
-    pub(super) fn behind(&self, last: &State) -> Self {
+    pub(super) fn behind(&self, last: &TcpState) -> Self {
         let only = |value: u32| {
             let mut numbers = Numbers::NONE;
             numbers.push(value, 1);
@@ -97,8 +97,8 @@ impl Context {
     #[inline]
     pub(super) fn note(
         &mut self,
-        next: &mut State,
-        last: &State,
+        next: &mut TcpState,
+        last: &TcpState,
         has_other_options: bool,
         config: &CompressorConfig,
     ) {
@@ -144,7 +144,7 @@ impl Context {
 
     /// The behavior of the IP-ID of a packet.
     #[inline]
-    fn behavior(&mut self, id: u16, kept: &Ip, is_inner: bool, is_said: bool) -> Behavior {
+    fn behavior(&mut self, id: u16, kept: &IpState, is_inner: bool, is_said: bool) -> Behavior {
         match (self.is_new, is_inner) {
             (true, true) => IpIds::first(id),
             (false, true) => self.ip_ids.watch(kept.behavior, kept.header.id, id, is_said),
@@ -159,8 +159,8 @@ impl Context {
     #[cold]
     fn note_ip(
         &mut self,
-        ip: &Ip,
-        kept: &Ip,
+        ip: &IpState,
+        kept: &IpState,
         is_inner: bool,
         msn: u16,
         config: &CompressorConfig,
@@ -191,8 +191,8 @@ impl Context {
 
     /// Notes extension headers whose octets have changed.
     #[cold]
-    fn note_extensions(&mut self, next: &State, last: &State, config: &CompressorConfig) {
-        let is_same = |(i, ip): (usize, &Ip)| {
+    fn note_extensions(&mut self, next: &TcpState, last: &TcpState, config: &CompressorConfig) {
+        let is_same = |(i, ip): (usize, &IpState)| {
             same_extensions(ip.header.protocol, next.extensions_of(i), last.extensions_of(i))
         };
         if !next.ips().iter().enumerate().all(is_same) {
@@ -243,9 +243,9 @@ impl Context {
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
@@ -278,9 +278,9 @@ impl Context {
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let config = CompressorConfig { repetitions: 1, window: 1, ..*config };
@@ -289,21 +289,21 @@ impl Context {
 
     /// Fields that a compressed packet has to carry.
     #[inline]
-    fn plan(&self, next: &State, is_careful: bool, config: &CompressorConfig) -> Plan {
+    fn plan(&self, next: &TcpState, is_careful: bool, config: &CompressorConfig) -> PacketNeeds {
         let due = self.due(config);
         let common = !next.ack_flag
             || is_careful
             || next.urg_flag
             || due & COMMON != 0
             || self.says_ip_id_anew(next.inner().behavior, next.msn);
-        Plan { due, extended: next.rsf != 0 || due & EXTENDED != 0, common, ip_id: is_careful }
+        PacketNeeds { due, extended: next.rsf != 0 || due & EXTENDED != 0, common, ip_id: is_careful }
     }
 
     /// Whether a segment, by its sequence number and flags, was sent before, and TCP has waited before it is sent again. Much was
     /// lost then, be it that packets stood on another one that was; and if this one cannot be read either, it waits for twice
     /// as long.
     #[inline]
-    pub(super) fn is_repeated(&self, now: Instant, next: &State, last: &State, payload: usize) -> bool {
+    pub(super) fn is_repeated(&self, now: Instant, next: &TcpState, last: &TcpState, payload: usize) -> bool {
         if moment(now).wrapping_sub(self.sent) < TIMEOUT {
             return false;
         }
@@ -316,7 +316,7 @@ impl Context {
     /// that it arrived, and it was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that
     /// it did not.
     #[cold]
-    fn note_handshake(&mut self, next: &State, last: &State) {
+    fn note_handshake(&mut self, next: &TcpState, last: &TcpState) {
         let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
         let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
         match next.rsf & SYN == 0 {
@@ -331,7 +331,7 @@ impl Context {
 
     /// Notes which items of the option table have changed.
     #[inline]
-    fn note_items(&mut self, next: &Options, last: &Options, msn: u16) {
+    fn note_items(&mut self, next: &TcpOptionTable, last: &TcpOptionTable, msn: u16) {
         let mut changed = false;
         for &index in next.structure() {
             let at = usize::from(index) % ITEMS;
@@ -377,7 +377,7 @@ impl Context {
     /// Where the IP-ID counts, the decompressor may not be sure of the MSN behind a pause. Returns whether the IP-ID must be sent as
     /// a whole, and whether not even that will do, since others have taken IP-IDs meanwhile: they look like lost packets.
     #[inline]
-    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &State, last: &State) -> (bool, bool) {
+    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &TcpState, last: &TcpState) -> (bool, bool) {
         if !next.inner().behavior.is_sequential() || !self.caution.is_behind_any_pause(now) {
             return (false, false);
         }
@@ -402,13 +402,13 @@ impl Context {
 
     /// How the options of a packet are to be sent.
     #[inline]
-    pub(super) fn sent(&self, next: &State, last: &State, config: &CompressorConfig) -> Sent {
+    pub(super) fn sent(&self, next: &TcpState, last: &TcpState, config: &CompressorConfig) -> ListEncoding {
         let [.., value, echo] = &self.numbers;
         let timestamps = [
             Counter::within(next.options.timestamps[0], value.bounds()),
             Counter::within(next.options.timestamps[1], echo.bounds()),
         ];
-        let mut sent = Sent { present: 0, changed: 0, timestamps };
+        let mut sent = ListEncoding { present: 0, changed: 0, timestamps };
         let untold = self.untold | bit(index::TIMESTAMP.into(), !timestamps.iter().all(ts_fits));
         // Nothing but a list tells the content of the items before that of SACK.
         if next.options.used & (untold | u16::MAX << index::SACK) != 0 {
@@ -419,7 +419,14 @@ impl Context {
 
     /// Looks at each item of the options, of which some are `untold`. Content is the same that so many packets had.
     #[cold]
-    fn look_at_items(&self, sent: &mut Sent, untold: u16, next: &State, last: &State, enough: u8) {
+    fn look_at_items(
+        &self,
+        sent: &mut ListEncoding,
+        untold: u16,
+        next: &TcpState,
+        last: &TcpState,
+        enough: u8,
+    ) {
         for (place, &index) in next.options.structure().iter().enumerate() {
             let at = usize::from(index) % ITEMS;
             sent.present |= (untold >> at & 1) << place;
@@ -432,7 +439,7 @@ impl Context {
 
     /// Notes the items of the options that were sent.
     #[cold]
-    fn note_sent_items(&mut self, options: &Options, written: &Written, config: &CompressorConfig) {
+    fn note_sent_items(&mut self, options: &TcpOptionTable, written: &Written, config: &CompressorConfig) {
         let places = options.structure().iter().enumerate();
         let present = places.fold(0, |items, (k, &index)| items | (written.present >> k & 1) << index);
         for at in (0..ITEMS).filter(|at| options.used >> at & 1 == 1) {
@@ -443,7 +450,7 @@ impl Context {
     }
 
     /// The other side has the items of these options.
-    pub(super) fn note_told(&mut self, options: &Options) {
+    pub(super) fn note_told(&mut self, options: &TcpOptionTable) {
         for &index in options.structure() {
             self.told[usize::from(index) % ITEMS] = u8::MAX;
         }
@@ -453,8 +460,8 @@ impl Context {
     /// A packet was written: both ends know what it said.
     pub(super) fn commit(
         &mut self,
-        next: &mut State,
-        last: &State,
+        next: &mut TcpState,
+        last: &TcpState,
         written: &Written,
         payload: usize,
         config: &CompressorConfig,
@@ -495,7 +502,7 @@ impl Context {
     #[inline(always)]
     pub(super) fn note_numbers(
         &mut self,
-        next: &mut State,
+        next: &mut TcpState,
         last: (u32, u32),
         has_stamps: bool,
         payload: usize,

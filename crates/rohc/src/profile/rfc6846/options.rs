@@ -1,7 +1,7 @@
 //! TCP options: the table of items, the compressed list, and the irregular items. RFC 6846, sections 6.3 and 8.2.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
-use thinair_wire::header::tcp::{End, Options as Walk, kind};
+use thinair_wire::header::tcp::{TcpOptions as Walk, TcpOptionsEnd, kind};
 
 use super::encodings::{Counter, refuse, sack_pure_lsb, ts_lsb, zeros};
 
@@ -35,7 +35,7 @@ const ARENA: usize = 48;
 
 /// The options of a header, and the table of items that they refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct TcpOptionTable {
     pub(super) count: u8,
     structure: [u8; MAX_OPTIONS],
     /// The items of the header, a bit for each index.
@@ -61,7 +61,7 @@ pub(super) struct Options {
     arena: [u8; ARENA],
 }
 
-impl Options {
+impl TcpOptionTable {
     pub(super) const EMPTY: Self = Self {
         count: 0,
         structure: [0; MAX_OPTIONS],
@@ -264,16 +264,16 @@ impl Options {
             self.append(index)?;
         }
         match walk.end()? {
-            End::Exhausted => {}
+            TcpOptionsEnd::Exhausted => {}
             // 8 bits tell how many bits of padding there are.
-            End::EndOfOptionList { padding }
+            TcpOptionsEnd::EndOfOptionList { padding }
                 if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
             {
                 self.padding = padding.len() as u8;
                 self.append(index::EOL)?;
                 used |= 1 << index::EOL;
             }
-            End::EndOfOptionList { .. } | End::Malformed { .. } => return None,
+            TcpOptionsEnd::EndOfOptionList { .. } | TcpOptionsEnd::Malformed { .. } => return None,
         }
         self.known |= used;
         self.note_use();
@@ -342,7 +342,7 @@ impl Options {
 
 /// How the options of a packet are sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct ListEncoding {
     /// Options that are in the list as a whole, a bit for each place: X.
     pub(super) present: u16,
     /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
@@ -354,8 +354,8 @@ pub(super) struct Sent {
 /// `list_tcp_options`. RFC 6846, section 6.3.3.
 pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
     c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     zeros(c, "reserved", 3)?;
@@ -390,8 +390,8 @@ pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
 pub(super) fn list_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     match index {
@@ -445,7 +445,7 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
     }
 }
 
-fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, ack: u32) -> Step {
+fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut TcpOptionTable, blocks: u8, ack: u32) -> Step {
     options.blocks = blocks;
     let (used, unused) = options.sack.split_at_mut(usize::from(blocks).min(4));
     unused.fill([0; 2]);
@@ -469,8 +469,8 @@ const SILENT: u16 = 1 << index::NOP
 #[inline]
 pub(super) fn irregular<'p, C: Coder<'p>>(
     c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     if sent.present == 0 && options.used & !SILENT == 1 << index::TIMESTAMP {
@@ -487,7 +487,11 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
 
 /// `tsopt_irregular`.
 #[inline(always)]
-fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent: &mut Sent) -> Step {
+fn timestamps_irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
+) -> Step {
     let [value, echo] = &mut sent.timestamps;
     ts_lsb(c, "tsval", value)?;
     ts_lsb(c, "tsecho", echo)?;
@@ -500,8 +504,8 @@ fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent
 pub(super) fn irregular_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     let has_changed = || sent.changed >> index & 1 == 1;

@@ -7,18 +7,18 @@
 
 use thinair_wire::header::protocol;
 
-use super::segment::Segment;
-use super::state::{SYN, State, TcpRoom};
-use crate::compressor::Key;
+use super::segment::TcpSegment;
+use super::state::{SYN, TcpRoom, TcpState};
+use crate::compressor::FlowKey;
 use crate::profile::ProfileId;
 
 /// What SYNs have in common that one pattern serves: hosts, the port of the service, and options in one order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pattern<'a>(&'a Segment<'a>);
+pub(crate) struct Pattern<'a>(&'a TcpSegment<'a>);
 
 impl<'a> Pattern<'a> {
     /// That of a SYN; `None` for other segments.
-    pub(crate) fn of(segment: &'a Segment<'a>) -> Option<Self> {
+    pub(crate) fn of(segment: &'a TcpSegment<'a>) -> Option<Self> {
         (segment.rsf() == SYN).then_some(Self(segment))
     }
 
@@ -40,11 +40,11 @@ impl<'a> Pattern<'a> {
 }
 
 /// The port that stays, which is that of the service.
-fn service(state: &State) -> u16 {
+fn service(state: &TcpState) -> u16 {
     if state.ack_flag { state.source_port } else { state.destination_port }
 }
 
-impl Key for Pattern<'_> {
+impl FlowKey for Pattern<'_> {
     fn key(&self, mut word: impl FnMut(u64)) {
         let state = &self.0.state();
         self.0.hosts(&mut word);

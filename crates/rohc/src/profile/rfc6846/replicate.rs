@@ -5,8 +5,8 @@ use thinair_wire::coder::{Coder, Step, Writer};
 use super::encodings::{Counter, refuse, zeros};
 use super::header::{Replicate, tcp_replicate};
 use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
-use super::options::{Options, Sent, index};
-use super::state::{Ip, MAX_IP, State, TcpRoom};
+use super::options::{ListEncoding, TcpOptionTable, index};
+use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
 
@@ -23,8 +23,8 @@ pub(crate) struct Base {
 /// Whether an IR-CR packet can say what tells a packet from the last one of another flow: hosts and what else only a static
 /// chain says are the same. Its own base must have been acknowledged by feedback with a CRC since anything has changed in it
 /// that is replicated (RFC 4164, section 3.3.3.1).
-pub(super) fn suits(base: &State, next: &State) -> bool {
-    let alike = |(a, b): (&Ip, &Ip)| {
+pub(super) fn suits(base: &TcpState, next: &TcpState) -> bool {
+    let alike = |(a, b): (&IpState, &IpState)| {
         a.header.has_same_ends(&b.header)
             && a.header.protocol == b.header.protocol
             && (a.extensions, b.extensions) == (0, 0)
@@ -44,11 +44,11 @@ pub(super) fn write(
     base: &Base,
     space: CidSpace,
     crc7: u8,
-    next: &mut State,
-    sent: &mut Sent,
+    next: &mut TcpState,
+    sent: &mut ListEncoding,
 ) -> Step {
     let old = &base.room.0;
-    ir_cr(writer, space, &mut Head { crc7, base: Some(base.cid) })?;
+    ir_cr(writer, space, &mut IrCrHead { crc7, base: Some(base.cid) })?;
     let mut ttl = [false; MAX_IP];
     for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
         *says = kept.header.ttl != ip.header.ttl;
@@ -67,7 +67,7 @@ pub(super) fn write(
 
 /// Whether the options are those of the base, one by one. Where only some are, the list says all of them: "the entire table of TCP
 /// options items is always replicated" (RFC 6846, section 6.3.7), but rohc-lib does not know them by it.
-fn has_same_list(base: &Base, options: &Options) -> bool {
+fn has_same_list(base: &Base, options: &TcpOptionTable) -> bool {
     let old = &base.room.0.options;
     let may_have_changed = |index: u8| match index {
         index::TIMESTAMP | index::SACK => true,
@@ -95,7 +95,7 @@ fn port(base: u16, port: u16) -> u8 {
 
 /// What an IR-CR packet says before its chain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct IrCrHead {
     /// `CRC7`, over the uncompressed header.
     pub(super) crc7: u8,
     /// The base context; the one of the packet if it is not said.
@@ -103,7 +103,7 @@ pub(super) struct Head {
 }
 
 /// `IR-CR` packet, up to the replicate chain.
-pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut Head) -> Step {
+pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut IrCrHead) -> Step {
     c.discriminator(8, 0b1111_1100)?;
     c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
     c.crc("CRC", 8)?;
@@ -133,10 +133,10 @@ pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut Head) 
 /// The replicate chain. What it does not say is in `state`: that of the base context.
 pub(super) fn replicate_chain<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
+    state: &mut TcpState,
     x: &mut Replicate,
     ttl: &mut [bool; MAX_IP],
-    sent: &mut Sent,
+    sent: &mut ListEncoding,
 ) -> Step {
     let mut at = 0;
     for (ip, ttl) in state.ips.iter_mut().zip(ttl).take(usize::from(state.ip_count)) {

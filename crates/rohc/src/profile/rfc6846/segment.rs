@@ -5,16 +5,16 @@ use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
-use super::options::{MAX_OCTETS, Options};
+use super::options::{MAX_OCTETS, TcpOptionTable};
 use super::replicate::suits;
-use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
-use crate::compressor::Key;
+use super::state::{EXTENSIONS, IpState, MAX_IP, TcpRoom, TcpState};
+use crate::compressor::FlowKey;
 use crate::decompressor::Unbuildable;
 use crate::field::ip::IpHeader;
 
 /// A packet whose headers profile 0x0006 can rebuild.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment<'p> {
+pub(crate) struct TcpSegment<'p> {
     chain: &'p HeaderChain<'p>,
     /// The headers, as they stand, and what follows them.
     pub(super) headers: &'p [u8],
@@ -24,7 +24,7 @@ pub(crate) struct Segment<'p> {
     pub(super) options: &'p [u8],
 }
 
-impl<'p> Segment<'p> {
+impl<'p> TcpSegment<'p> {
     /// The segment in a packet; `None` if it is no TCP, or its headers have something that no format says.
     #[inline]
     pub(crate) fn of(chain: &'p HeaderChain<'p>) -> Option<Self> {
@@ -48,13 +48,13 @@ impl<'p> Segment<'p> {
 
     /// Whether a list of options can say those of the packet.
     pub(crate) fn is_restorable(&self) -> bool {
-        { Options::EMPTY }.read(self.options).is_some()
+        { TcpOptionTable::EMPTY }.read(self.options).is_some()
     }
 
     /// True if the packet is between the hosts of a flow.
     #[inline]
-    fn has_hosts_of(&self, state: &State) -> bool {
-        let has_same_ends = |(ip, kept): (&chain::Ip<'_>, &Ip)| match ip.header() {
+    fn has_hosts_of(&self, state: &TcpState) -> bool {
+        let has_same_ends = |(ip, kept): (&chain::Ip<'_>, &IpState)| match ip.header() {
             chain::IpHeader::V4(ip) => {
                 !kept.is_v6()
                     && kept.header.source.first_chunk() == Some(&ip.source)
@@ -70,7 +70,7 @@ impl<'p> Segment<'p> {
 
     /// True if the packet is of a flow.
     #[inline]
-    pub(super) fn is_of(&self, state: &State) -> bool {
+    pub(super) fn is_of(&self, state: &TcpState) -> bool {
         let [a, b, c, d, ..] = *self.tcp;
         [a, b] == state.source_port.to_be_bytes()
             && [c, d] == state.destination_port.to_be_bytes()
@@ -83,15 +83,15 @@ impl<'p> Segment<'p> {
     }
 
     /// Fields of the packet without its options, and no control fields.
-    pub(super) fn state(&self) -> State {
-        let mut state = State::EMPTY;
+    pub(super) fn state(&self) -> TcpState {
+        let mut state = TcpState::EMPTY;
         self.begin(&mut state);
         self.put_into(&mut state);
         state
     }
 
     /// Puts the IP headers into a state.
-    pub(super) fn begin(&self, state: &mut State) {
+    pub(super) fn begin(&self, state: &mut TcpState) {
         state.ip_count = self.chain.ips().len() as u8;
         for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
             kept.header = IpHeader::of(ip);
@@ -100,7 +100,7 @@ impl<'p> Segment<'p> {
 
     /// Puts all fields but the options into the state of a packet between the same hosts.
     #[inline(always)]
-    pub(super) fn put_into(&self, state: &mut State) {
+    pub(super) fn put_into(&self, state: &mut TcpState) {
         let mut at = 0;
         for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
             kept.header.update(ip);
@@ -166,7 +166,7 @@ fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
     ips.iter().all(is_known) && ips.iter().map(|ip| ip.extensions.len()).sum::<usize>() <= EXTENSIONS
 }
 
-impl Key for Segment<'_> {
+impl FlowKey for TcpSegment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         self.hosts(&mut word);
@@ -178,7 +178,7 @@ impl Key for Segment<'_> {
 
 /// Writes the headers of a packet in front of room for its payload, and returns their octets.
 #[inline]
-pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
+pub(super) fn rebuild(state: &TcpState, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let len = headers_of(state, payload, out).map_err(|why| match why {
         Unbuildable::NoRoom(len) => Unbuildable::NoRoom(len + payload),
         Unbuildable::Malformed => Unbuildable::Malformed,
@@ -187,7 +187,7 @@ pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<u
 }
 
 /// Writes the headers of a packet with a payload of so many octets.
-pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
+pub(super) fn headers_of(state: &TcpState, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let mut options = [0; MAX_OCTETS];
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;
     let end = state.ip_len() + Tcp::LEN + options_len;

@@ -4,10 +4,10 @@
 //! One's-complement sums are numbers modulo 2^16 - 1, and a field of 32 bits counts in them by its value. So of all combinations
 //! of turns that the pace of the flow allows, few are ever rebuilt: those with which the sum comes out right.
 
-use super::decompress::{Context, Packet};
+use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::options::index;
-use super::state::State;
-use crate::arrival::Passed;
+use super::state::TcpState;
+use crate::arrival::PassedPackets;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
 pub(super) const NUMBERS: usize = 4;
@@ -40,7 +40,7 @@ impl Mark {
     pub(super) const NEW: Self = Self { msn: 0, offset: 0, numbers: [0; NUMBERS] };
 
     #[inline]
-    pub(super) fn of(state: &State) -> Self {
+    pub(super) fn of(state: &TcpState) -> Self {
         Self { msn: state.msn, offset: state.ip_id_offset(), numbers: numbers(state) }
     }
 }
@@ -50,7 +50,7 @@ pub(super) const MARKED: u16 = 64;
 
 /// The numbers of a packet.
 #[inline]
-pub(super) fn numbers(state: &State) -> [u32; NUMBERS] {
+pub(super) fn numbers(state: &TcpState) -> [u32; NUMBERS] {
     let [value, echo] = state.options.timestamps;
     [state.seq, state.ack, value, echo]
 }
@@ -71,9 +71,9 @@ impl Solutions {
     }
 }
 
-impl Packet<'_> {
+impl ReadPacket<'_> {
     /// Turns of the numbers that were read in part, as their bits tell.
-    pub(super) fn turns_of(&self, last: &State) -> [u32; NUMBERS] {
+    pub(super) fn turns_of(&self, last: &TcpState) -> [u32; NUMBERS] {
         let [seq, seq_scaled, ack, ack_scaled, value, echo] = self.number_bits;
         let turn = |bits: u8, scale: u32| if bits == 0 { 0 } else { scale << bits };
         let seq = turn(seq, 1) | turn(seq_scaled, self.payload.len() as u32);
@@ -84,14 +84,14 @@ impl Packet<'_> {
     }
 }
 
-impl Context {
+impl TcpReceiverContext {
     /// The turns of the numbers with which the TCP checksum of a packet is right, as far as carrier, clock and the numbers
     /// before allow. `off` is the sum of the packet with the numbers as they were read. `None` if they are too many.
     pub(super) fn solve(
         &self,
-        found: &Packet<'_>,
-        last: &State,
-        clock: Passed,
+        found: &ReadPacket<'_>,
+        last: &TcpState,
+        clock: PassedPackets,
         off: u16,
     ) -> Option<Solutions> {
         if off.is_multiple_of(0xFFFF) {
@@ -143,13 +143,20 @@ impl Context {
     }
 
     /// Least and most turns that a number may be off that was read as so much `ahead` of the last one.
-    fn range(&self, turn: u32, ahead: i64, number: usize, last: &State, clock: Passed) -> (i64, i64) {
+    fn range(
+        &self,
+        turn: u32,
+        ahead: i64,
+        number: usize,
+        last: &TcpState,
+        clock: PassedPackets,
+    ) -> (i64, i64) {
         if turn == 0 {
             return (0, 0);
         }
         let (low, high) = match clock {
-            Passed::AtMost(most) | Passed::Perhaps(most) => (1, most),
-            Passed::About { packets, off } => (packets.saturating_sub(off), packets + off),
+            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => (1, most),
+            PassedPackets::About { packets, off } => (packets.saturating_sub(off), packets + off),
         };
         let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
         let low = if low <= LATEST { -LATEST } else { low };
@@ -165,7 +172,7 @@ impl Context {
     }
 
     /// The turns of TSval that go with so many octets.
-    fn by_octets(&self, all: (i64, i64), turn: i64, ahead: i64, octets: i64, last: &State) -> (i64, i64) {
+    fn by_octets(&self, all: (i64, i64), turn: i64, ahead: i64, octets: i64, last: &TcpState) -> (i64, i64) {
         let (grown, packets) = self.grown(2, last);
         let per_octet = self.grown(0, last).0 + self.grown(1, last).0;
         if turn == 0 || per_octet == 0 || octets == 0 {
@@ -178,14 +185,14 @@ impl Context {
     }
 
     /// Growth of a number, and the packets in which it has grown.
-    fn grown(&self, number: usize, last: &State) -> (i64, i64) {
+    fn grown(&self, number: usize, last: &TcpState) -> (i64, i64) {
         let mark = &self.marks[0];
         let packets = i64::from(last.msn.wrapping_sub(mark.msn)).max(1);
         (distance(numbers(last)[number], mark.numbers[number]).max(0), packets)
     }
 
     /// Growth of the offset of the IP-ID, and the packets in which it has grown.
-    pub(super) fn grown_offset(&self, last: &State) -> (u16, u16) {
+    pub(super) fn grown_offset(&self, last: &TcpState) -> (u16, u16) {
         let mark = &self.marks[0];
         let grown = last.ip_id_offset().wrapping_sub(mark.offset);
         let packets = last.msn.wrapping_sub(mark.msn).max(1);
@@ -195,7 +202,7 @@ impl Context {
     }
 
     /// About how many packets the octets stand for that were sent and acknowledged since the `last` one.
-    pub(super) fn packets_by_octets(&self, next: &State, last: &State) -> Option<u32> {
+    pub(super) fn packets_by_octets(&self, next: &TcpState, last: &TcpState) -> Option<u32> {
         let [seq, ack] = [0, 1].map(|number| self.grown(number, last));
         let (grown, new) = (seq.0 + ack.0, octets(next, last));
         let is_known = seq.1 >= KNOWN && grown > 0 && new > 0;
@@ -210,7 +217,7 @@ fn margin(ahead: i64, grown: i64, packets: i64, turn: i64) -> i64 {
 }
 
 /// Octets that were sent and acknowledged since the last packet.
-fn octets(next: &State, last: &State) -> i64 {
+fn octets(next: &TcpState, last: &TcpState) -> i64 {
     distance(next.seq, last.seq) + distance(next.ack, last.ack)
 }
 

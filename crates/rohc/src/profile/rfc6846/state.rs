@@ -1,7 +1,7 @@
 //! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
-use super::options::Options;
-use crate::field::ip::{IpHeader, Version};
+use super::options::TcpOptionTable;
+use crate::field::ip::{IpHeader, IpVersion};
 pub(super) use crate::field::ip_id::Behavior;
 
 /// IP headers of a packet.
@@ -20,7 +20,7 @@ pub(super) const FIN: u8 = 0b001;
 
 /// One IP header with its extension headers, and the behavior of its IP-ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ip {
+pub(super) struct IpState {
     pub(super) header: IpHeader,
     /// `ip_id_behavior`; of [`Behavior::Constant`] the IP-ID is zero.
     pub(super) behavior: Behavior,
@@ -28,13 +28,13 @@ pub(super) struct Ip {
     pub(super) extensions: u8,
 }
 
-impl Ip {
+impl IpState {
     pub(super) const EMPTY: Self =
         Self { header: IpHeader::EMPTY, behavior: Behavior::Random, extensions: 0 };
 
     #[inline]
     pub(super) fn is_v6(&self) -> bool {
-        self.header.version == Version::V6
+        self.header.version == IpVersion::V6
     }
 
     /// Octets of the header and its extension headers.
@@ -62,8 +62,8 @@ impl Ip {
 
 /// The fields of a packet, and the control fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) ips: [Ip; MAX_IP],
+pub(super) struct TcpState {
+    pub(super) ips: [IpState; MAX_IP],
     pub(super) ip_count: u8,
     /// Extension headers, those of the outer header first.
     pub(super) extensions: [u8; EXTENSIONS],
@@ -83,7 +83,7 @@ pub(super) struct State {
     pub(super) window: u16,
     pub(super) checksum: u16,
     pub(super) urg_ptr: u16,
-    pub(super) options: Options,
+    pub(super) options: TcpOptionTable,
     // Control fields.
     pub(super) msn: u16,
     pub(super) ecn_used: bool,
@@ -96,9 +96,9 @@ pub(super) struct State {
     pub(super) has_scaled: bool,
 }
 
-impl State {
+impl TcpState {
     pub(super) const EMPTY: Self = Self {
-        ips: [Ip::EMPTY; MAX_IP],
+        ips: [IpState::EMPTY; MAX_IP],
         ip_count: 0,
         extensions: [0; EXTENSIONS],
         source_port: 0,
@@ -114,7 +114,7 @@ impl State {
         window: 0,
         checksum: 0,
         urg_ptr: 0,
-        options: Options::EMPTY,
+        options: TcpOptionTable::EMPTY,
         msn: 0,
         ecn_used: false,
         ack_stride: 0,
@@ -125,18 +125,18 @@ impl State {
 
     /// The IP headers, outermost first.
     #[inline]
-    pub(super) fn ips(&self) -> &[Ip] {
+    pub(super) fn ips(&self) -> &[IpState] {
         self.ips.get(..usize::from(self.ip_count)).unwrap_or_default()
     }
 
     /// The innermost IP header.
     #[inline]
-    pub(super) fn inner(&self) -> &Ip {
+    pub(super) fn inner(&self) -> &IpState {
         &self.ips[usize::from(self.ip_count > 1)]
     }
 
     #[inline]
-    pub(super) fn inner_mut(&mut self) -> &mut Ip {
+    pub(super) fn inner_mut(&mut self) -> &mut IpState {
         &mut self.ips[usize::from(self.ip_count > 1)]
     }
 
@@ -149,7 +149,7 @@ impl State {
     /// Octets of all IP headers.
     #[inline]
     pub(super) fn ip_len(&self) -> usize {
-        self.ips().iter().map(Ip::len).sum()
+        self.ips().iter().map(IpState::len).sum()
     }
 
     /// Sets the flags to the values that a compressed format implies without them.
@@ -201,9 +201,9 @@ impl State {
 
 /// The place of one flow of profile 0x0006 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpRoom(pub(super) State);
+pub(crate) struct TcpRoom(pub(super) TcpState);
 
 impl TcpRoom {
     /// No flow.
-    pub(crate) const EMPTY: Self = Self(State::EMPTY);
+    pub(crate) const EMPTY: Self = Self(TcpState::EMPTY);
 }

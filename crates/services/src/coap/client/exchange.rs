@@ -1,4 +1,4 @@
-//! One exchange with one address.
+//! An exchange with one address.
 
 use std::net::SocketAddr;
 
@@ -12,17 +12,17 @@ use super::{Ending, Flow, Report, Task, Told};
 use crate::coap::Peer;
 use crate::wait::{Waiting, Woken};
 
-/// Why an attempt is over without an ending.
+/// Reason why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It is about this address.
+    /// Concerns this address.
     Address(AddressError),
-    /// It is about all of it.
+    /// Concerns the whole task.
     All(ClientError),
 }
 
 impl Stop {
-    /// The time for all of it is over. What the limit was is known to whoever has set it.
+    /// The time limit of the task is over. The caller fills in the limit.
     pub(super) const TIME: Self =
         Self::All(ClientError::TimeLimit { limit: std::time::Duration::ZERO, latest: None });
 }
@@ -45,23 +45,23 @@ struct Exchange<'e> {
     peer: Peer,
     call: CallId,
     start: Instant,
-    /// When the request was first sent.
+    /// Time of the first transmission of the request.
     sent_at: Instant,
     report: &'e mut Report,
     told: &'e mut dyn FnMut(Told<'_>) -> Flow,
-    /// What ICMP has told on the way.
+    /// Latest ICMP error.
     icmp: Option<String>,
-    /// Why the stream is over.
+    /// Reason for the end of the stream.
     closing: Option<Closing>,
-    /// There was a notification.
+    /// True if there was a notification.
     is_observed: bool,
-    /// How the observation ends, and until when its end is waited for.
+    /// Ending of the observation, and deadline of its deregistration.
     leaving: Option<(Ending, Instant)>,
     /// Octets of both bodies that have arrived.
     progress: (usize, usize),
-    /// Blocks of both bodies in which there were more to come.
+    /// Blocks of both bodies that others follow.
     blocks: (u64, u64),
-    /// Messages of the request after the first one, but for those that were sent again.
+    /// Messages of the request after the first one, without retransmissions.
     steps: u64,
 }
 
@@ -98,7 +98,7 @@ fn try_one(
     let mut carrier = Carrier::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
     let now = now();
     report.connected = now.since(start);
-    // It was asked before: whoever has answered once answers again.
+    // The random source worked before, and does not fail later.
     let mut endpoint = Endpoint::new(task.config, || getrandom::u64().unwrap_or_default());
     let peer = if carrier.is_stream() { Peer::Tcp(0) } else { Peer::Udp { socket: 0, address } };
     if carrier.is_stream() {
@@ -145,7 +145,7 @@ impl Exchange<'_> {
                 Woken::Interrupted if self.is_observed && self.leaving.is_none() => {
                     self.leave(task, Ending::Interrupted);
                 }
-                // Asked a second time: it does not wait for the server to say so.
+                // At the second interrupt it does not wait for the server's confirmation.
                 Woken::Interrupted => match self.leaving.take() {
                     Some((ending, _)) => return Ok(ending),
                     None => return Err(ClientError::Interrupted.into()),
@@ -159,11 +159,11 @@ impl Exchange<'_> {
             match ending {
                 Ok(None) => {}
                 Ok(Some(ending)) => {
-                    // The acknowledgement of what has just come.
+                    // The acknowledgement of the message that has just arrived.
                     self.send(carrier, &mut buffer, waiting)?;
                     return Ok(ending);
                 }
-                // A response that has come is worth more than what happened to the observation's end.
+                // A received response takes precedence over a failed deregistration.
                 Err(Stop::Address(_)) if self.leaving.is_some() => {
                     return Ok(self.leaving.take().map_or(Ending::Stopped, |(ending, _)| ending));
                 }
@@ -178,7 +178,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// What the endpoint has counted.
+    /// Copies the counters of the endpoint.
     fn measure(&mut self) {
         let now = now();
         self.report.total = now.since(self.start);
@@ -191,13 +191,13 @@ impl Exchange<'_> {
         }
     }
 
-    /// Blocks, with the `last` one of each body that has several.
+    /// Counts blocks, including the `last` one of each body that has several.
     fn count_blocks(&mut self, last: u64) {
         let all = |blocks: u64| if blocks > 0 { blocks + last } else { 0 };
         (self.report.blocks_up, self.report.blocks_down) = (all(self.blocks.0), all(self.blocks.1));
     }
 
-    /// Takes what has come.
+    /// Processes received octets.
     fn receive(
         &mut self,
         task: &Task<'_>,
@@ -237,14 +237,14 @@ impl Exchange<'_> {
             if let Some(ending) = self.events(task, waiting)? {
                 return Ok(Some(ending));
             }
-            // What is to be said goes before what else has come: blocks follow each other.
+            // The reply is sent before further datagrams are read: blocks follow each other.
             if !carrier.is_stream() {
                 return Ok(None);
             }
         }
     }
 
-    /// What no octets have told.
+    /// Processes events that are not caused by received octets.
     fn events(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>) -> Result<Option<Ending>, Stop> {
         while let Some(event) = self.endpoint.poll_event() {
             if let Some(ending) = self.handle(task, waiting, event)? {
@@ -254,7 +254,7 @@ impl Exchange<'_> {
         Ok(None)
     }
 
-    /// What is due.
+    /// Processes timers that are due.
     fn time(
         &mut self,
         task: &Task<'_>,
@@ -292,7 +292,7 @@ impl Exchange<'_> {
     ) -> Result<Option<Ending>, Stop> {
         let limit = task.config.limits.max_body;
         match event {
-            // A stream's messages may be larger than the body that is wanted.
+            // A stream's messages may exceed the limit of the body.
             Event::Response { message, .. } | Event::Notification { message, .. }
                 if message.payload.len() > limit =>
             {
@@ -326,7 +326,7 @@ impl Exchange<'_> {
                 self.closing = Some(reason);
                 Ok(None)
             }
-            // Nobody is served here.
+            // The client has no resources.
             Event::Request { id, .. } => {
                 self.endpoint.dismiss(id);
                 Ok(None)
@@ -339,7 +339,7 @@ impl Exchange<'_> {
         self.measure();
         self.count_blocks(1);
         (self.progress, self.blocks) = ((0, 0), (0, 0));
-        // From now on it is the application that says for how long.
+        // From now on the application determines the duration.
         self.is_observed = true;
         waiting.deadline = None;
         if self.leaving.is_some() {
@@ -350,7 +350,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends an observation: the server is told, and has a moment to say so.
+    /// Ends an observation: deregisters, and gives the server some time to confirm.
     fn leave(&mut self, task: &Task<'_>, ending: Ending) {
         let now = now();
         match self.endpoint.deregister(now, self.call) {
@@ -373,7 +373,7 @@ impl Exchange<'_> {
         })
     }
 
-    /// The stream is over: what the endpoint knows of it, or the system.
+    /// Returns the error for the end of the stream, from the endpoint or the system.
     fn closed(&mut self, why: Option<String>) -> Stop {
         while let Some(event) = self.endpoint.poll_event() {
             if let Event::Closed { reason, .. } = event {

@@ -22,7 +22,7 @@ fn go(_: Told<'_>) -> Flow {
     Flow::Go
 }
 
-/// A config that does not wait long.
+/// Settings with short timeouts.
 fn quick() -> Config {
     let mut config = Config::default();
     config.timing.transmission.ack_timeout = Duration::from_millis(20);
@@ -37,7 +37,7 @@ fn why(outcome: Outcome) -> AddressError {
     }
 }
 
-/// A server of one thread: for each datagram the octets that `answer` says.
+/// A server of one thread that answers each datagram with the octets that `answer` returns.
 fn serve(answer: impl Fn(&Message<'_>) -> Vec<Vec<u8>> + Send + 'static) -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -81,7 +81,7 @@ fn a_response_comes_with_what_it_took() {
     let report = outcome.report;
     assert_eq!((report.sent, report.received, report.transmissions, report.retransmissions), (1, 1, 1, 0));
     assert_eq!(report.address.map(|address| address.port()), Some(port));
-    // By what was measured, with what of it varies.
+    // From the measurement and its variation.
     assert!(report.first.is_some() && report.rto.is_some_and(|rto| Some(rto) > report.first));
     // The header with its Token and the path, and the header with the payload.
     assert_eq!((report.sent_octets, report.received_octets), (4 + 4 + 2, 4 + 4 + 5));
@@ -128,7 +128,7 @@ fn silence_is_told_with_what_was_sent() {
     let told = outcome.result.unwrap_err().to_string();
     assert!(told.starts_with("no response within 30ms") && told.ends_with("was sent 1 message"), "{told}");
 
-    // An observation of which nothing was seen is none.
+    // An observation without a notification fails like a request.
     let observing = asked.clone().observe();
     let limited = Task { observe_for: Some(Duration::from_millis(30)), ..Task::new(&uri, &observing) };
     let told = ask(&limited, &mut go).result.unwrap_err().to_string();
@@ -191,7 +191,7 @@ fn streams_that_end_too_early_are_told() {
     let port = listener.local_addr().unwrap().port();
     let uri = uri("coap+tcp", port);
     let asked = request(&uri);
-    // Hangs up at once; says what is no CSM; says Abort.
+    // A server that hangs up at once; sends a message that is not a CSM; sends Abort.
     let said: [&[u8]; 3] = [b"", b"\x00\x45", b"\x00\xe1\x00\xe5"];
     let server = thread::spawn(move || {
         for octets in said {

@@ -1,4 +1,4 @@
-//! UDP sockets: what comes in batches, and what waits to go.
+//! UDP sockets of a server: reception in batches, and a queue of datagrams to send.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -8,21 +8,21 @@ use thinair_os::{EventLoop, Interest};
 
 use super::{LONGEST_DATAGRAM, ServerError, Statistics};
 
-/// Addresses at which sockets are asked, at most: a peer has room for one octet.
+/// Largest number of local addresses of peers: a peer has room for one octet.
 const MOST_PLACES: usize = u8::MAX as usize + 1;
 
-/// A socket.
+/// A UDP socket of the server.
 #[derive(Debug)]
 struct Socket {
     socket: UdpSocket,
     outgoing: Outgoing,
-    /// It waits for room, and reads nothing meanwhile.
+    /// True while it waits for room; it reads nothing meanwhile.
     is_full: bool,
-    /// Bound to no address: each datagram tells where it was sent to.
+    /// True if it is bound to no address: each datagram reports its destination.
     is_open: bool,
 }
 
-/// Where a peer has asked: a socket, and the address of this machine that the answer leaves from.
+/// Local address of a peer: a socket, and the source address of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     socket: usize,
@@ -33,13 +33,13 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Datagrams {
     sockets: Vec<Socket>,
-    /// The first ones are the sockets themselves.
+    /// Local addresses; the first ones are the sockets themselves.
     places: Vec<Place>,
     received: Option<Received>,
 }
 
 impl Datagrams {
-    /// Waits for all sockets; each is called by its number.
+    /// Adds all sockets to the event loop; their tokens are their numbers.
     pub(super) fn open(sockets: Vec<UdpSocket>, events: &EventLoop) -> Result<Self, ServerError> {
         if sockets.len() > MOST_PLACES / 2 {
             return Err(ServerError::TooManyAddresses);
@@ -55,7 +55,8 @@ impl Datagrams {
         Ok(Self { sockets: all, places, received })
     }
 
-    /// Takes a batch from a socket. Handed over apart, so that sockets can be sent to meanwhile; to be given back.
+    /// Receives a batch from a socket. The buffer is moved out, so that datagrams can be sent meanwhile;
+    /// [`give_back`](Self::give_back) returns it.
     pub(super) fn receive(&mut self, socket: usize, statistics: &mut Statistics) -> Option<Received> {
         let mut received = self.received.take()?;
         match self.sockets.get(socket).map(|socket| received.receive(&socket.socket)) {
@@ -63,7 +64,7 @@ impl Datagrams {
                 statistics.too_long += received.too_long() as u64;
                 Some(received)
             }
-            // Nothing is there after all, or an earlier datagram has met an error on its way.
+            // Nothing to read, or an error of an earlier datagram.
             _ => {
                 self.received = Some(received);
                 None
@@ -75,7 +76,7 @@ impl Datagrams {
         self.received = Some(received);
     }
 
-    /// What a peer is called that has sent to this address of this machine by this socket.
+    /// Returns the number of the local address for a peer that has sent to `own` by this socket.
     pub(super) fn place(&mut self, socket: usize, own: Option<IpAddr>) -> u8 {
         let is_open = self.sockets.get(socket).is_some_and(|socket| socket.is_open);
         if !is_open || own.is_none() {
@@ -86,14 +87,14 @@ impl Datagrams {
             return known as u8;
         }
         if self.places.len() >= MOST_PLACES {
-            // The answer leaves from where the way back says.
+            // The answer gets the source address of the route.
             return socket as u8;
         }
         self.places.push(place);
         (self.places.len() - 1) as u8
     }
 
-    /// A datagram goes with the next [`send`](Self::send).
+    /// Queues a datagram for the next [`send`](Self::send).
     #[inline]
     pub(super) fn push(&mut self, place: u8, to: SocketAddr, datagram: &[u8]) {
         let Some(Place { socket, own }) = self.places.get(usize::from(place)).copied() else { return };
@@ -102,7 +103,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends queued datagrams, as far as there is room.
     pub(super) fn send(
         &mut self,
         events: &EventLoop,
@@ -116,12 +117,12 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Whether a socket waits for room.
+    /// True if a socket waits for room.
     pub(super) fn is_full(&self, socket: usize) -> bool {
         self.sockets.get(socket).is_some_and(|socket| socket.is_full)
     }
 
-    /// How many sockets there are.
+    /// Returns the number of sockets.
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }

@@ -1,4 +1,4 @@
-//! Resources that a server can have.
+//! Resources for a server.
 
 mod files;
 mod format;

@@ -1,4 +1,4 @@
-//! The loop: what is due, what has come, what is to go.
+//! Event loop of the server: timers, input, output.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use super::streams::{CONNECTIONS, Input, LISTENERS, Streams};
 use super::{Due, Server, ServerError, Statistics};
 use crate::coap::Peer;
 
-/// What signals are called.
+/// Token of signals.
 pub(super) const SIGNALS: u64 = u64::MAX - 1;
 
-/// How often what is observed is looked at, and what takes too long.
+/// Interval of checks of observed resources and slow connections.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long streams may take to be released when the server ends.
+/// Time limit of the release of streams when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 impl Server {
-    /// Serves until a signal asks it to end; then streams are released.
+    /// Serves until a signal asks it to end; then releases streams.
     ///
     /// # Errors
     /// The system cannot wait any more.
@@ -54,7 +54,7 @@ impl Server {
         self.due.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A batch of datagrams.
+    /// Processes a batch of datagrams.
     fn socket(&mut self, at: Moment, socket: usize) -> Result<(), ServerError> {
         debug_assert!(socket < self.datagrams.len());
         if self.datagrams.is_full(socket) {
@@ -90,7 +90,7 @@ impl Server {
         Ok(())
     }
 
-    /// Octets of a stream, or room for some.
+    /// Processes input of a stream, or room for output.
     fn stream(&mut self, at: Moment, number: u64) -> Result<(), ServerError> {
         if !self.streams.write(at.now, number, &self.events)? {
             self.hang_up(at, number);
@@ -100,7 +100,7 @@ impl Server {
             Input::Octets(octets) => octets,
             Input::Nothing => return Ok(()),
             Input::End => {
-                // It may still read what is owed to it.
+                // Answers that wait may still be read.
                 self.streams.close(number);
                 if !self.streams.write(at.now, number, &self.events)? {
                     self.hang_up(at, number);
@@ -122,7 +122,7 @@ impl Server {
             }
             self.flush(at)?;
             if self.streams.is_full(number) && !octets.is_empty() {
-                // What is not read is not answered: the rest waits until the other side reads.
+                // Without room for answers, the rest waits until the other side reads.
                 self.streams.keep(number, octets);
                 return Ok(());
             }
@@ -132,14 +132,14 @@ impl Server {
         Ok(())
     }
 
-    /// The connection is over.
+    /// Removes a connection that has ended.
     fn hang_up(&mut self, at: Moment, number: u64) {
         self.streams.remove(number);
         self.endpoint.disconnected(at.now, Peer::Tcp(number));
         self.due.retain(|_, due| due.peer != Peer::Tcp(number));
     }
 
-    /// Asks a resource, and answers.
+    /// Passes a request to its resource, and answers.
     fn request(
         &mut self,
         at: Moment,
@@ -189,7 +189,7 @@ impl Server {
         self.watches.look(at, &mut self.endpoint, &mut self.site, &mut self.statistics);
     }
 
-    /// Everything but a request.
+    /// Processes an event other than a request.
     fn event(&mut self, at: Moment, event: Event<'_, Peer>) {
         match event {
             Event::ObserverGone { observer, .. } => self.watches.remove(observer),
@@ -200,7 +200,7 @@ impl Server {
                 self.streams.close(number);
             }
             Event::Released { peer } => {
-                // What is due later is due now: nobody waits for it any longer.
+                // Delayed responses are due immediately: their receiver is gone.
                 let of_peer = self.due.iter().filter(|(_, due)| due.peer == peer);
                 let keys: Vec<_> = of_peer.map(|(key, _)| *key).collect();
                 for due in keys.iter().filter_map(|key| self.due.remove(key)) {
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// What is due.
+    /// Sends delayed responses that are due.
     fn do_due(&mut self, at: Moment) {
         if self.endpoint.poll_timeout().is_some_and(|timeout| timeout <= at.now) {
             self.endpoint.handle_timeout(at.now);
@@ -236,7 +236,7 @@ impl Server {
         }
     }
 
-    /// Sends what waits.
+    /// Sends waiting messages.
     fn flush(&mut self, at: Moment) -> Result<(), ServerError> {
         while let Some(event) = self.endpoint.poll_event() {
             self.event(at, event);
@@ -263,7 +263,7 @@ impl Server {
         Ok(())
     }
 
-    /// Releases streams, and leaves.
+    /// Releases streams, and ends.
     fn end(&mut self) -> Result<(), ServerError> {
         let at = moment();
         for number in self.streams.numbers() {
@@ -283,13 +283,13 @@ impl Server {
             if self.streams.numbers().is_empty() || at.now >= until {
                 return Ok(());
             }
-            // A short sleep: sockets with something to read are ready all the time.
+            // A short sleep: readable sockets are always ready.
             self.events.wait(Some(until.min(at.now + Duration::from_millis(10))), &mut ready)?;
         }
     }
 }
 
-/// What time it is.
+/// Returns the present time by both clocks.
 fn moment() -> Moment {
     Moment { now: clock::now(), calendar: clock::calendar() }
 }
@@ -309,7 +309,7 @@ fn respond(
     }
     if let Err(why) = endpoint.respond(at.now, id, response) {
         tracing::debug!(%why, "a response was not sent");
-        // It may have been too long for a message; this one is not.
+        // The response may have been too long for a message; this one is not.
         let short = Response::new(thinair_coap::code::INTERNAL_SERVER_ERROR);
         if endpoint.respond(at.now, id, &short).is_err() {
             endpoint.dismiss(id);
@@ -317,7 +317,7 @@ fn respond(
     }
 }
 
-/// A line of the log for a request.
+/// Logs a request.
 #[inline]
 fn note(streams: &Streams, peer: Peer, request: &Received<'_>, response: &Response<'_>) {
     if tracing::enabled!(tracing::Level::DEBUG) {

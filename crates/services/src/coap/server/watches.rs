@@ -1,4 +1,4 @@
-//! What is observed: the request of each observer, to be asked again when the state has changed. RFC 7641, section 4.
+//! Observations: the request of each observer, which is repeated when the state has changed. RFC 7641, section 4.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use thinair_coap::{Code, Endpoint, ObserverId, Received, RequestId, Response, co
 use super::resource::{Answer, Moment, Site, State};
 use super::{Peer, Statistics};
 
-/// Octets of the options of a request that is kept.
+/// Longest options of a stored request, in octets.
 const LONGEST: usize = 1_024;
 
-/// Who observes what.
+/// Observations by observer.
 #[derive(Debug, Default)]
 pub struct Watches(BTreeMap<ObserverId, Watch>);
 
 #[derive(Debug)]
 struct Watch {
     request: Received<'static>,
-    /// The number of the resource.
+    /// Number of the resource.
     resource: usize,
     version: u64,
-    /// The Content-Format of its notifications, once there was one.
+    /// Content-Format of its notifications, after the first.
     format: Option<Option<u16>>,
 }
 
 impl Watches {
-    /// Whether nobody observes anything.
+    /// True if there is no observer.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts the client of a request on the list, if what it asks for can be observed. The response is still to be sent.
+    /// Registers the client of a request, if the resource can be observed. Call it before the response is sent.
     pub fn register(
         &mut self,
         at: Moment,
@@ -50,12 +50,12 @@ impl Watches {
         self.0.insert(observer, Watch { request, resource, version: state.version, format });
     }
 
-    /// An observer is gone.
+    /// Removes an observer.
     pub fn remove(&mut self, observer: ObserverId) {
         self.0.remove(&observer);
     }
 
-    /// Forgets all observers of a resource, without a word.
+    /// Removes all observers of a resource without a message.
     pub fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
         self.0.retain(|observer, watch| {
             let is_it = watch.resource == resource;
@@ -66,7 +66,7 @@ impl Watches {
         });
     }
 
-    /// Tells all observers of the path of a request the last of what they are told.
+    /// Sends a last notification to all observers of the path of a request.
     pub fn end(
         &mut self,
         at: Moment,
@@ -76,13 +76,13 @@ impl Watches {
     ) {
         self.0.retain(|observer, watch| {
             let is_it = watch.request.options.path().eq(request.options.path());
-            // Whoever cannot be told is not there any more.
+            // A failure means that the observer is gone.
             let _ = is_it && endpoint.notify(at.now, *observer, last, true).is_ok();
             !is_it
         });
     }
 
-    /// Tells everybody whose resource is in another state.
+    /// Notifies the observers of resources whose state has changed.
     pub fn look(
         &mut self,
         at: Moment,
@@ -100,7 +100,7 @@ impl Watches {
             }
             let response = match site.handle(at, &watch.request).1 {
                 Answer::Now(response) => response,
-                // Whoever takes its time is not to be observed.
+                // A resource with a delayed response cannot be observed.
                 Answer::After(..) | Answer::Forget(_) | Answer::End(..) => {
                     Response::new(code::INTERNAL_SERVER_ERROR)
                 }
@@ -114,13 +114,13 @@ impl Watches {
             watch.format = watch.format.or(told);
             statistics.notifications += 1;
             let sent = endpoint.notify(at.now, *observer, &response, confirmable);
-            // What is no success ends it; the endpoint has its entry removed then.
+            // A response without success ends it; the endpoint then removes its entry.
             response.code.class() == 2 && sent.is_ok()
         });
     }
 }
 
-/// The Content-Format of a representation; nothing if the response is none.
+/// Returns the Content-Format of a representation; `None` if the response has none.
 fn format_of(response: &Response<'_>) -> Option<Option<u16>> {
     (response.code == Code::CONTENT).then(|| response.options.as_options().content_format())
 }

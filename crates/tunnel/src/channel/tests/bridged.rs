@@ -17,7 +17,7 @@ fn frames_come_through_bit_for_bit() {
         let six = udp6(1, i, 60);
         let frames = [
             (true, frame(&[0x86, 0xDD], &six)),
-            // Padded, tagged, of another kind, cut short, with a length that is not right, and not IP.
+            // Padded, with VLAN tag, of another EtherType, truncated, with a wrong length, and not IP.
             (false, frame(&[0x08, 0x00], &[&fragment(28)[..], &[0; 18]].concat())),
             (false, frame(&[0x81, 0x00, 0, 5, 0x86, 0xDD], &six)),
             (false, frame(&[0x08, 0x00], &six)),
@@ -25,7 +25,7 @@ fn frames_come_through_bit_for_bit() {
             (false, frame(&[0x08, 0x06], &[7; 46])),
             (false, frame(&[0x00, 0x26], &[0x42; 38])),
             (false, frame(&[0x08, 0x00], &[])),
-            // No profile takes it.
+            // Supported by the uncompressed profile only.
             (false, frame(&[0x08, 0x00], &fragment(200))),
         ];
         for (is_compressed, frame) in frames {
@@ -36,7 +36,7 @@ fn frames_come_through_bit_for_bit() {
             assert_eq!((units.len(), units[0].protocol), (1, Protocol::Bridged));
             assert_eq!(units[0].octets != frame, is_compressed);
             assert_eq!(receive(b, now, None, &units[0]), (Ok(()), vec![frame.clone()]));
-            // And the other way, with feedback in it.
+            // In the other direction, with feedback.
             assert_eq!(carry(b, a, now, &frame), [frame]);
         }
         settle(&mut ends, now);
@@ -71,7 +71,7 @@ fn what_is_no_frame_goes_nowhere() {
     let (_, units) = send(&mut a, ms(0), &frame(&[0x86, 0xDD], &udp6(1, 0, 20)));
     let bare = unit(Protocol::Rohc, &units[0].octets[14..]);
     assert_eq!(receive(&mut b, ms(0), None, &bare).1, Vec::<Vec<u8>>::new());
-    // And frames where packets are carried.
+    // Frames on a channel for packets.
     let [_, mut c] = pair(&setup(&plan));
     let unexpected = Err(NotReceived::Unexpected(Protocol::Bridged));
     assert_eq!(receive(&mut c, ms(0), None, &units[0]), (unexpected, Vec::new()));

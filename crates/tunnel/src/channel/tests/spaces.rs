@@ -8,7 +8,8 @@ fn auto(mode: Mode) -> ChannelPlan {
     ChannelPlan { large_max_cid: AUTO, ..plan(mode) }
 }
 
-/// Octets of all units that `flows` flows need for `rounds` packets each, by turns, feedback included. Nothing is lost.
+/// Octets of all units of `flows` flows with `rounds` packets each, alternately, including feedback. Nothing
+/// is lost.
 fn octets(plan: &ChannelPlan, flows: u16, rounds: u16) -> (u64, u64, Cids) {
     let mut ends = pair(&setup(plan));
     let mut now = Instant::ZERO;
@@ -95,7 +96,7 @@ fn what_overtakes_and_what_is_lost_takes_nothing_else_along() {
     let (mut lost, mut delivered) = (0, 0);
     for round in 0..30_u16 {
         for flow in 0..40_u16 {
-            // 16 flows at first; each tenth packet waits for three others.
+            // 16 flows at first, then 40.
             if round < 5 && flow >= 16 {
                 continue;
             }

@@ -35,7 +35,7 @@ fn a_storm_of_nacks_costs_a_few_large_packets() {
     };
     let (calm, _) = run(0, AckType::Nack);
     let (stormy, too_many) = run(5, AckType::StaticNack);
-    // 100 of them count, and each makes 4 packets larger by less than 60 octets.
+    // 100 of them take effect, and each enlarges 4 packets by less than 60 octets.
     assert_eq!(too_many, 50_000 - 100);
     assert!(stormy < calm + 100 * 4 * 60, "{calm} octets, and {stormy} in the storm");
     assert!(stormy > calm + 100 * 20);
@@ -50,7 +50,7 @@ fn a_restarted_decompressor_is_heard_at_once() {
         let now = ms(20 * u64::from(i));
         let [a, b] = &mut ends;
         if i == 150 {
-            // Nobody tells that it has started anew.
+            // It restarts without informing the other end.
             *b = Channel::new(&setup(&plan)).unwrap();
         }
         for flow in 1..=8 {
@@ -82,7 +82,7 @@ fn garbage_is_answered_seldom() {
         octets += poll(&mut b, now).iter().map(|unit| unit.octets.len()).sum::<usize>();
     }
     let sent = b.counters().feedback_sent;
-    // Two seconds, 16 CIDs.
+    // For two seconds and 16 CIDs.
     assert!((16..=200).contains(&sent.static_nacks), "{sent:?}");
     assert!(octets < 200 * 8, "{octets} octets");
 }
@@ -95,7 +95,8 @@ fn feedback_keeps_its_interval() {
     for i in 0..500_u16 {
         let now = ms(10 * u64::from(i));
         let [a, b] = &mut ends;
-        // Flows that begin again and again, so that there is much to acknowledge; packets go back too.
+        // Flows restart again and again, so that there is much to acknowledge; packets are sent in both
+        // directions.
         carry(a, b, now, &udp6(i / 3, i, 20));
         let before = b.counters().feedback_sent;
         carry(b, a, now, &udp6(9_000, i, 20));

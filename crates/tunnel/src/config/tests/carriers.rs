@@ -1,4 +1,4 @@
-//! Carriers as URLs, and what protects them.
+//! Carriers as URLs, and their protection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ fn a_transport_stream_has_as_many_packets_as_fit() {
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344", OPEN), 7);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1343", OPEN), 6);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344&rtp", OPEN), 6);
-    // 10 of the longest header of a sealed datagram, and the tag.
+    // 10 octets of the longest header of an encrypted datagram, and the tag.
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1370", KEY), 7);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1369", KEY), 6);
     assert_eq!(packets("ule+udp://[2001:db8::1]:7000?mtu=1364", OPEN), 7);
@@ -128,7 +128,7 @@ fn a_transport_stream_has_as_many_packets_as_fit() {
     complains(of_arguments("ule+udp://192.0.2.1:7000?ts=8", &[OPEN]), &["1 to 7"]);
 }
 
-/// What is filled in here leaves room for what is counted there.
+/// The default values computed here leave enough room according to the budget.
 #[test]
 fn what_fits_by_default_fits() {
     for mtu in (1_280..1_600).step_by(7) {
@@ -184,7 +184,7 @@ fn pids_are_free_ones_and_differ_on_a_group() {
     complains(of_arguments(group, &[OPEN]), &["give each end a PID"]);
     complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["another PID"]);
     assert!(of_arguments(&format!("{group}?pid=64&peer-pid=65"), &[OPEN]).is_ok());
-    // Both directions of a pair of hosts may have the same one.
+    // Both directions of a pair of hosts may use one PID.
     let plan = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
     let Others::Peers(peers) = &plan.others else { panic!() };
     assert_eq!(peers[0].pid, Pid::new(0x40));
@@ -270,14 +270,14 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
         ("ule+file://?to=a.ts", INSECURE, &["`open`"]),
         ("ule+file://?to=a.ts", KEY, &["--open"]),
         ("serial+raw:///dev/ttyUSB0", KEY, &["serial://", "--insecure"]),
-        // Feedback goes to nobody who was not named.
+        // Feedback has no destination without a name or address.
         ("udp://:7000", INSECURE, &["CARRIER", "--insecure", "HOST:PORT", "--key FILE"]),
         ("ule+udp://:7000", OPEN, &["CARRIER", "--open", "HOST:PORT"]),
     ] {
         complains(of_arguments(url, &[security]), words);
     }
     complains(of_arguments("ule+file://?fro=a.ts", &[OPEN]), &["did you mean `from`?"]);
-    // Both are named where two things are wrong.
+    // Both of two errors are reported.
     for url in ["udp://:7000", "udp://:99999"] {
         let address = ("inside", "address", "10.9.0.300/24");
         complains(of_arguments(url, &[INSECURE, address]), &["CARRIER", "--address", "10.9.0.300/24"]);
@@ -313,7 +313,7 @@ fn suites_have_names_and_tags() {
         ("aes-gcm", "16", Suite::AesGcm),
     ] {
         assert_eq!(suite(&[("security", "suite", name)]), Ok(of));
-        // Of two with a tag of 16 octets, the length alone means the default.
+        // Of two suites with a tag of 16 octets, the length alone selects the default.
         if of != Suite::AesGcm {
             assert_eq!(suite(&[("security", "tag", tag)]), Ok(of));
         }

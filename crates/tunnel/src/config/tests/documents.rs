@@ -1,4 +1,4 @@
-//! Files: what is known in them, what is shared, and what is refused.
+//! Files: known keys, shared files, and errors.
 
 use std::path::Path;
 
@@ -110,7 +110,7 @@ fn every_template_is_a_plan() {
     }
 }
 
-/// What stands behind a `#` in a template is right as well: each such key by itself.
+/// Keys after a `#` in an example are valid as well, each by itself.
 #[test]
 fn every_key_that_a_template_leaves_out_is_right() {
     let mut tried = 0;
@@ -141,7 +141,7 @@ fn every_key_that_a_template_leaves_out_is_right() {
     assert!(tried > 25, "{tried}");
 }
 
-/// The configurations that the manual shows.
+/// The configurations shown in the manual.
 #[test]
 fn every_configuration_of_the_manual_is_a_plan() {
     let manual = include_str!("../../../../../docs/tunnel.md");
@@ -167,7 +167,7 @@ fn every_configuration_of_the_manual_is_a_plan() {
     assert!(tried >= 6, "{tried}");
 }
 
-/// Words that files are made of, so that more than the first line is read.
+/// Parts of files, so that more than the first line is parsed.
 fn pieces() -> impl Strategy<Value = String> {
     let known: Vec<String> = keys::SECTIONS
         .iter()

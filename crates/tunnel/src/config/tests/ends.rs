@@ -7,7 +7,7 @@ use super::{complains, of_text};
 use crate::config::agreement::{Disagreement, disagreements};
 use crate::plan::{Carrier, Others, Packaging, Plan, Security, Suite};
 
-/// Two peers, of which the second is changed.
+/// Two peers, the second of which is modified.
 fn hub(north: &str, south: &str) -> String {
     format!(
         "[carrier]\nurl = \"udp://:7000\"\n\
@@ -48,7 +48,7 @@ fn peers_have_keys_and_networks_of_their_own() {
     complains(of_text(&url), &["the peers have addresses of their own"]);
     let serial = hub("", SOUTH).replace("udp://:7000", "serial:///dev/ttyS0");
     complains(of_text(&serial), &["one other end"]);
-    // One peer may take the address of the carrier.
+    // One peer may use the address of the carrier.
     let one =
         "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nname = \"hub\"\n";
     let Others::Peers(peers) = of_text(one).unwrap().others else { panic!() };
@@ -134,10 +134,10 @@ fn what_a_mesh_cannot_be_is_told() {
     let gse = one.replace("ule+udp", "gse+udp").replace("pid = ", "# pid = ");
     complains(of_text(&gse), &["do not tell who sent them"]);
     assert!(of_text(&gse.replace("open = true", "key = \"k\"")).is_ok());
-    // Without a key, datagrams have the number of the site.
+    // Without a key, datagrams contain the number of the site.
     let udp = one.replace("ule+udp", "udp").replace("pid = ", "# pid = ").replace("open", "insecure");
     assert!(of_text(&udp).is_ok());
-    // A sender that nobody answers.
+    // A sender without feedback.
     let sender = "[carrier]\nurl = \"gse+udp://192.0.2.1:5000\"\n[security]\nopen = true\n[mesh]\nown = 1\n";
     let plan = of_text(sender).unwrap();
     assert!(matches!(&plan.others, Others::Mesh(mesh) if mesh.sites.is_empty()));

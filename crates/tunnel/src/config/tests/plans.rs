@@ -1,4 +1,4 @@
-//! What is inside, the channel, and what is shown.
+//! Interface, channel, and status settings.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

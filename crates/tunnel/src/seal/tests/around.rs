@@ -1,4 +1,5 @@
-//! What a budget counts on is what comes out: of the plan of every template, however it is sealed.
+//! The sizes of a budget agree with real datagrams, for the plan of every example configuration and all
+//! variants of encryption.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,7 +34,7 @@ fn plan(template: Template) -> Option<Plan> {
     Some(config::plan(&settings, &surroundings).expect("a template"))
 }
 
-/// No disk.
+/// A store without persistence.
 struct Nothing;
 
 impl EpochStore for Nothing {
@@ -46,7 +47,7 @@ impl EpochStore for Nothing {
     }
 }
 
-/// `body` in a datagram that has the whole counter, if there is one.
+/// Encrypts `body` in a datagram with the whole counter, if there is one.
 fn sealed(plan: &Plan, body: &[u8]) -> (Around, Vec<u8>) {
     let now = Instant::from_millis(500);
     let mut seal = match (&plan.security, &plan.others) {
@@ -89,7 +90,7 @@ fn the_largest_body_fills_the_largest_datagram_and_no_more() {
     for template in Template::ALL {
         let Some(mut plan) = plan(template) else { continue };
         if let Others::Mesh(mesh) = &mut plan.others {
-            // Who only hears seals nothing.
+            // A receiver-only site encrypts nothing.
             mesh.own = mesh.own.or(SiteId::new(77));
             meshes += 1;
         }

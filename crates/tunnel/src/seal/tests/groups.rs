@@ -16,7 +16,7 @@ use crate::seal::{
 };
 use crate::unit::SiteId;
 
-/// What is on a disk, which outlives daemons and may fail.
+/// Content of a disk, which survives daemons and may fail.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<(BTreeMap<SiteId, Epoch>, bool)>>);
 
@@ -190,7 +190,7 @@ fn announcements_come_on_their_schedule() {
         sender.now = sender.now + Duration::from_secs(1);
     }
     assert_eq!(at, [0, 1, 3, 7, 15, 31, 47, 63]);
-    // A site that starts is told soon.
+    // The keys are announced soon to a site that starts.
     sender.announcement();
     let mut other = Site::new(2);
     assert_eq!(sender.open(&other.announcement()), Session(2, false));
@@ -214,7 +214,7 @@ fn what_was_recorded_before_a_start_is_refused() {
     assert!(matches!(receiver.open(&old[1]), Refused(_)));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::Replayed));
 
-    // A receiver that starts anew does not forget it.
+    // A receiver keeps it across a restart.
     receiver.restart(plan(2));
     assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
@@ -239,7 +239,7 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
     }
     receiver.seal.close().expect("stored");
     receiver.restart(plan(2));
-    // Somebody plays the old announcement, which says that the sender is at its beginning.
+    // A replay of the old announcement, with the sender's first counter.
     assert_eq!(receiver.open(&announcement), Session(1, false));
     for datagram in &recorded {
         assert_eq!(receiver.open(datagram), Refused(Refused::TooOld));
@@ -266,7 +266,7 @@ fn counters_are_stored_while_the_daemon_runs() {
 
 #[test]
 fn the_same_epoch_with_another_salt_is_refused() {
-    // A disk that was put back to an earlier day, and a clock that stands.
+    // A disk restored from a backup, and a clock that stands still.
     let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
     receiver.open(&sender.announcement());
     let mut twin = Site::with(plan(1), Disk::default(), 77);
@@ -376,7 +376,7 @@ fn strangers_are_refused() {
     let mut other = Site::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherSuite(from)));
 
-    // Announcements that were changed anywhere, and bodies said to be of another site.
+    // Announcements with any changed octet, and bodies with the number of another site.
     let mut sender = Site::new(1);
     let announcement = sender.announcement();
     for octet in 0..announcement.len() {

@@ -1,4 +1,4 @@
-//! Ends that go and come back, and those that do not.
+//! Ends that restart, and ends that never return.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)
 }
 
-/// The datagrams that an end sends unasked within so many seconds, and when; `packets`: it has something to send, too.
+/// Returns the datagrams that an end sends of its own accord within some seconds, with their times;
+/// `packets`: it also has packets to send.
 fn sent(room: &mut Room, end: usize, seconds: u32, packets: bool) -> Vec<(Duration, Flying)> {
     let start = room.now;
     let mut sent = Vec::new();
@@ -33,7 +34,7 @@ fn sent(room: &mut Room, end: usize, seconds: u32, packets: bool) -> Vec<(Durati
     sent
 }
 
-/// The farewell of an end.
+/// Returns the farewell of an end.
 fn farewell(room: &mut Room, end: usize) -> Flying {
     let now = room.now;
     room.ends[end].seal.farewell(now);
@@ -109,7 +110,7 @@ fn a_farewell_ends_the_session_and_nothing_is_sent_until_there_is_something() {
 #[test]
 fn a_farewell_is_not_forged_and_not_replayed() {
     let mut room = ready();
-    // Not of a sign of life, nor of anything else that there is.
+    // Not of a keepalive, nor of other datagrams.
     let now = room.now;
     room.ends[LEFT].seal.ask_again(now);
     room.run();
@@ -127,7 +128,7 @@ fn a_farewell_is_not_forged_and_not_replayed() {
     assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Closed));
     assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Refused(Refused::Unknown)));
 
-    // One that was held back until the next start.
+    // A farewell delayed until the next start.
     for _ in 0..4 {
         room.restart(LEFT, Keys::one(key(1)));
         room.run();
@@ -142,7 +143,7 @@ fn a_farewell_is_not_forged_and_not_replayed() {
 fn a_farewell_of_the_session_before_ends_nothing() {
     let mut room = ready();
     let now = room.now;
-    // Held back while both agree on new keys.
+    // Delayed during a key exchange of both ends.
     let mut octets = Vec::new();
     let flags = crate::seal::BodyFlags { several: false, addressed: true };
     let to = crate::seal::Destination::Peer(0);
@@ -162,7 +163,7 @@ fn with_packets_waiting_requests_are_at_most_two_seconds_apart_for_thirty() {
         let (wait, most) = (pair[1].0 - pair[0].0, if pair[0].0.as_secs() < 30 { 2_000 } else { 4_000 });
         assert!((1_000..=most).contains(&wait.as_millis()), "{wait:?} after {:?}", pair[0].0);
     }
-    // The same while there is a session that nobody answers.
+    // With a session whose other end does not answer.
     let mut room = ready();
     let requests = sent(&mut room, LEFT, 60, true);
     let first = requests[0].0;

@@ -1,4 +1,4 @@
-//! Ends that do not fit, and others who try.
+//! Ends with different settings, and attackers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::seal::{BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refu
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 
-/// The request of a new left end.
+/// Returns the request of a new left end.
 fn request(room: &mut Room) -> Flying {
     room.restart(LEFT, Keys::one(key(1)));
     let mut octets = Vec::new();
@@ -73,7 +73,7 @@ fn an_answer_is_shorter_than_its_request_and_comes_to_an_authentic_one_only() {
         room.arrive(RIGHT, &short);
         assert_eq!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()), None, "{length}");
     }
-    // The last 16 octets are for cookies, which nobody has asked for.
+    // The last 16 octets are for cookies, which were not requested.
     for octet in 0..request.octets.len() - 16 {
         let mut damaged = request.clone();
         damaged.octets[octet] ^= 1;
@@ -98,7 +98,8 @@ fn a_replayed_request_changes_nothing() {
     let before = room.ends[RIGHT].seal.session(0);
 
     assert_eq!(room.arrive(RIGHT, &of_this_start), Some(Event::Refused(Refused::Replayed)));
-    // Nobody can tell an old start from a new one by its request. It is answered, and that is all.
+    // A request alone does not distinguish an old start from a new one. It is answered, without further
+    // consequences.
     let elsewhere = Flying { from: address(9), ..of_an_old_start };
     room.forget();
     assert_eq!(room.arrive(RIGHT, &elsewhere), None);
@@ -192,7 +193,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
     let hub = address(100);
     let peers = (0..PEERS).map(|i| PeerKeys {
         keys: Keys::one(key(1)),
-        // One of them comes from anywhere.
+        // One of them has no configured address.
         address: (i > 0).then(|| address(i)),
         keepalive: None,
     });

@@ -1,4 +1,4 @@
-//! The blocks, read by somebody else.
+//! Header blocks, decoded by other implementations.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The blocks of one direction, beside what they say.
+/// Blocks of one direction, beside their messages.
 fn blocks(codec: Codec, talk: Talk, side: Side) -> impl Iterator<Item = (Message, Vec<u8>)> {
     let mut encoder = codec.encoder();
     TURNS.into_iter().map(move |turn| {
@@ -48,7 +48,7 @@ fn hpack_is_that_of_the_examples_of_rfc_7541() {
     assert_eq!(requests.block(&second).unwrap(), hex("8286 84be 5886 a8eb 1064 9cbf"));
     let block = hex("8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf");
     assert_eq!(requests.block(&third).unwrap(), block);
-    // Appendix C.6: responses, and a table of 256 octets, out of which entries fall.
+    // Appendix C.6: responses, and a table of 256 octets, from which entries are evicted.
     let response = |status, date| {
         [
             (":status", status),
@@ -117,7 +117,7 @@ fn huffmans_code_makes_no_text_longer() {
                     let mut coded = Vec::new();
                     let one = (text.as_bytes().to_vec(), Vec::new(), httlib_hpack::Encoder::HUFFMAN_NAME);
                     httlib_hpack::Encoder::default().encode(one, &mut coded).unwrap();
-                    // An octet that says what follows, one of length, and those of an empty value.
+                    // An octet for the representation, one for the length, and those of an empty value.
                     assert!(coded.len() <= 1 + 1 + text.len() + 1, "{text}");
                 }
             }
@@ -133,7 +133,7 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
             octets[turn as usize]
         };
         for codec in [Codec::Spdy, Codec::IotSpdy, Codec::Hpack] {
-            // What HPACK has in its static table takes an octet from the beginning on.
+            // An entry of HPACK's static table takes one octet from the start.
             assert!(octets(codec, Turn::Second) <= octets(codec, Turn::First), "{codec:?} {talk:?} {side:?}");
             assert!(octets(codec, Turn::First) < octets(Codec::Http1, Turn::First) || side == Side::Request);
         }
@@ -143,7 +143,7 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
     }
 }
 
-/// nghttpd, if it is there.
+/// nghttpd, if it is installed.
 struct Server {
     child: Child,
     port: u16,
@@ -187,7 +187,7 @@ impl Server {
     }
 }
 
-/// A frame of HTTP/2. RFC 9113, section 4.1.
+/// Frame of HTTP/2. RFC 9113, section 4.1.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
     [&length[..], &[kind, flags, 0, 0, 0, stream], payload].concat()

@@ -52,7 +52,7 @@ fn transfer(network: Config, mss: u16, octets: u64) -> Transfer {
 /// IPv6 and UDP around `payload`.
 fn datagram(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = tunnel::wrap(from, to, payload);
-    // Another port, so that it is not one of the tunnel's.
+    // A port that differs from the tunnel's.
     packet[41] = 0x17;
     packet[43] = 0x17;
     let sum = u16::from_be_bytes([packet[46], packet[47]]);
@@ -65,14 +65,14 @@ fn all(network: &mut Network<Vec<u8>>) -> Vec<Arrival<Vec<u8>>> {
     std::iter::from_fn(|| network.next_arrival()).collect()
 }
 
-/// Hop Limit is the one field that may change on the way.
+/// Packet without Hop Limit, the one field that may change on the way.
 fn without_hop_limit(mut packet: Vec<u8>) -> Vec<u8> {
     packet[7] = 0;
     packet
 }
 
-/// By hand: 11 octets of MAC, 6 of the PHY; a dispatch; 40 and 8 of IPv6 and UDP, or 2 of LOWPAN_IPHC and 6 of LOWPAN_NHC (a port
-/// of 16 bits, one of 8, the checksum).
+/// Computed by hand: 11 octets of MAC, 6 of the PHY; a dispatch; 40 and 8 of IPv6 and UDP, or 2 of LOWPAN_IPHC and 6 of
+/// LOWPAN_NHC (a port of 16 bits, one of 8, the checksum).
 #[test]
 fn frames_are_as_long_as_their_formats() {
     for (compression, octets) in [(Compression::None, 17 + 1 + 48 + 30), (Compression::Iphc, 17 + 2 + 6 + 30)]
@@ -89,8 +89,8 @@ fn frames_are_as_long_as_their_formats() {
     }
 }
 
-/// What goes over several hops has 2 octets for each address that is not that of a neighbour, or 5 of mesh header. The Hop Limit
-/// of 64 has a code, those behind the first hop an octet.
+/// A packet over several hops has 2 octets for each address that is not a neighbor's, or 5 of mesh header. The Hop
+/// Limit of 64 has a code, lower ones after the first hop take an octet.
 #[test]
 fn frames_on_the_way_say_where_they_go() {
     for (compression, forwarding, octets) in [
@@ -104,7 +104,7 @@ fn frames_on_the_way_say_where_they_go() {
         network.send(0, 3, datagram(0, 3, &[7; 30]));
         assert_eq!(all(&mut network).len(), 1);
         let at = |node| network.counters(node).octets;
-        // Each node also sends an acknowledgment of 11 octets, but the first.
+        // Each node but the first also sends an acknowledgment of 11 octets.
         assert_eq!([at(0), at(1) - 11, at(2) - 11], octets, "{forwarding:?}");
     }
 }
@@ -158,10 +158,10 @@ fn feedback_goes_alone_if_nobody_answers() {
         network.send(1, 0, datagram(1, 0, &[number; 10]));
         assert_eq!(all(&mut network).len(), 1);
     }
-    // The first acknowledges that there is a context, in a frame of its own.
+    // The first feedback is separate, in its own frame.
     let sent = network.counters(0).sent;
     assert!((1..6).contains(&sent), "{sent}");
-    // 17 octets, 2 of dispatch, 10 of payload, and what ROHC needs.
+    // 17 octets, 2 of dispatch, 10 of payload, and the ROHC header.
     network.clear_counters();
     network.send(1, 0, datagram(1, 0, &[99; 10]));
     all(&mut network);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use thinair_http::{ClientEngine, Response, ServerEngine, Target};
+use thinair_http::{ClientEngine, HttpResponse, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
 use super::Close;
@@ -14,18 +14,18 @@ use crate::network::ip::{self, Payload, Sender, Socket};
 use crate::streams::Stream;
 use crate::tcp::{Config, Connection, Segment};
 
-/// What happens first when a segment comes.
+/// Order of TCP's and the application's reactions to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manners {
-    /// Acknowledgments go before the application is told, unless the other side is done.
+    /// TCP acknowledges before the application is notified, unless the other side is done.
     pub(super) acknowledges_first: bool,
-    /// The application is told of data with a SYN before it is answered.
+    /// The application handles data in a SYN before the SYN-ACK.
     pub(super) answers_in_syn_ack: bool,
-    /// Acknowledgments wait for what is sent next.
+    /// Acknowledgments wait for the next data.
     pub(super) holds: bool,
 }
 
-/// What a host draws for a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
+/// Random values of a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) isn: u32,
@@ -39,7 +39,7 @@ impl Drawn {
     }
 }
 
-/// A connection between two sockets, as IP packets.
+/// Connection between two sockets, as IP packets.
 #[derive(Debug)]
 struct Wire {
     connection: Connection,
@@ -47,7 +47,7 @@ struct Wire {
     other: Socket,
     sender: Sender,
     manners: Manners,
-    /// Segments that went before the application was told anything.
+    /// Segments that were sent before the application was notified.
     segments: VecDeque<Segment>,
 }
 
@@ -57,7 +57,7 @@ impl Wire {
         Self { connection, own, other, sender, manners, segments: VecDeque::new() }
     }
 
-    /// Octets that have come, if the packet is one of this connection.
+    /// Handles a packet. Returns received octets, if the packet belongs to this connection.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Option<Vec<u8>> {
         let (from, port, Payload::Tcp(segment)) = ip::read(packet)? else { return None };
         if from != self.other || port != self.own.port {
@@ -87,17 +87,17 @@ impl Wire {
     }
 }
 
-/// The end that asks.
+/// Client end.
 pub(super) struct Client {
     wire: Wire,
     engine: Box<dyn ClientEngine>,
     close: Close,
-    /// When it begins, and whether it has.
+    /// Time at which it begins, and whether it has begun.
     start: Instant,
     started: bool,
-    /// When it asks for the next object on this connection.
+    /// Time at which it requests the next object on this connection.
     asks: Option<Instant>,
-    /// When the object was there.
+    /// Time at which the object was complete.
     done: Option<Instant>,
 }
 
@@ -114,13 +114,13 @@ impl Client {
         let connection = Connection::connect(tcp, start, drawn.isn);
         let wire = Wire::new(connection, sockets, manners, drawn);
         let mut client = Self { wire, engine, close, start, started: false, asks: None, done: None };
-        // A kernel takes at first what the SYN has room for.
+        // A kernel accepts at first as much as the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
         client.write(start, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
         client
     }
 
-    /// Asks for another object at that time, if the connection has come to the end of the one before. False if not.
+    /// Requests another object at that time, if the previous response is complete. Returns false otherwise.
     pub(super) fn ask(&mut self, at: Instant, target: Target<'_>) -> bool {
         let asks =
             self.done.is_some() && !self.wire.connection.is_closed() && self.engine.ask(target).is_ok();
@@ -134,7 +134,7 @@ impl Client {
         let output = self.engine.output();
         let taken = self.wire.connection.write(now, output.get(..most).unwrap_or(output));
         self.engine.sent(taken);
-        // Only behind a SYN of its own: one with a FIN is dropped by many.
+        // Only after a separate SYN: many hosts drop a SYN with a FIN.
         let all = self.engine.output().is_empty() && self.wire.connection.is_open();
         if all && self.close == Close::Request {
             self.wire.connection.close(now);
@@ -145,7 +145,7 @@ impl Client {
 impl Host for Client {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
-        // What makes no sense ends as what does not come.
+        // An invalid response counts as a missing one.
         let read = self.engine.handle_input(&octets);
         if self.wire.connection.is_open() && self.asks.is_none() {
             self.write(now, usize::MAX);
@@ -187,7 +187,7 @@ impl Host for Client {
     }
 }
 
-/// The end that has the object.
+/// Server end.
 pub(super) struct Server {
     wire: Wire,
     engine: Box<dyn ServerEngine>,
@@ -216,7 +216,7 @@ impl Host for Server {
             self.engine.handle_end();
         }
         while let Some(request) = self.engine.poll_request() {
-            self.engine.respond(request.stream, Response { status: 200, body: self.object.clone() });
+            self.engine.respond(request.stream, HttpResponse { status: 200, body: self.object.clone() });
         }
         let taken = self.wire.connection.write(now, self.engine.output());
         self.engine.sent(taken);
@@ -238,7 +238,7 @@ impl Host for Server {
     }
 }
 
-/// One end of either sort.
+/// Client or server end.
 pub(super) enum Party {
     CoapClient(Box<CoapClient>),
     CoapServer(Box<CoapServer>),
@@ -247,7 +247,7 @@ pub(super) enum Party {
 }
 
 impl Party {
-    /// How long the object took; nothing if it has not come, or at the end that has it.
+    /// Duration of the fetch; `None` without the object, or at the server.
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
             Self::CoapClient(client) => {
@@ -259,7 +259,7 @@ impl Party {
         }
     }
 
-    /// Whether nothing more will come of what was asked: the object is there, or was given up.
+    /// True if the object has arrived, or was given up.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::CoapClient(client) => client.is_done(),

@@ -1,4 +1,4 @@
-//! A host of which every packet is noted.
+//! Host whose packets are all recorded.
 
 use core::ops::Add;
 
@@ -15,18 +15,18 @@ const UDP: u8 = 17;
 /// Octets by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Octets {
-    /// Headers of IP.
+    /// IP headers.
     pub ip: usize,
     /// Headers of UDP or TCP, with their options.
     pub transport: usize,
-    /// What applications say beside the object; of a single packet, all that they say.
+    /// Octets of the application other than the object; for a single packet, all its octets of the application.
     pub header: usize,
-    /// The object.
+    /// Object.
     pub object: usize,
 }
 
 impl Octets {
-    /// All of them.
+    /// Sum of all layers.
     pub const fn total(&self) -> usize {
         self.ip + self.transport + self.header + self.object
     }
@@ -45,22 +45,22 @@ impl Add for Octets {
     }
 }
 
-/// A packet.
+/// Recorded packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Which side has sent it.
+    /// Sending side.
     pub from: Side,
-    /// When.
+    /// Time of sending.
     pub sent: Instant,
-    /// When it has arrived; nothing if it has not, or not as it was.
+    /// Time of arrival; `None` if it was lost or altered.
     pub arrived: Option<Instant>,
-    /// Its octets by layer.
+    /// Octets by layer.
     pub octets: Octets,
-    /// Its octets, from the IP header on.
+    /// Whole packet, from the IP header on.
     pub packet: Vec<u8>,
 }
 
-/// A host with an eye on it.
+/// Host with a recorder.
 pub(super) struct Recorded<H> {
     pub(super) host: H,
     sent: Vec<(Instant, Vec<u8>)>,
@@ -96,7 +96,7 @@ impl<H: Host> Host for Recorded<H> {
     }
 }
 
-/// The packets of A and B in the order in which they were sent.
+/// Packets of A and B in the order of sending.
 pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
     let mut packets = Vec::new();
     for (from, sender, receiver) in [(Side::A, a, b), (Side::B, b, a)] {
@@ -117,7 +117,7 @@ pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
     packets
 }
 
-/// Octets of a packet by layer: a fragment other than the first has no header of a transport.
+/// Octets of a packet by layer: a fragment other than the first has no transport header.
 fn layers(packet: &[u8]) -> Octets {
     let Ok(ip) = Ipv4::read(packet) else { return Octets { header: packet.len(), ..Octets::default() } };
     let rest = packet.get(Ipv4::LEN..).unwrap_or_default();

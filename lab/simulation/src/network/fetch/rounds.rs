@@ -1,4 +1,4 @@
-//! Clients that fetch their object again and again over one link: what ROHC has learned of a round helps the next one.
+//! Clients that fetch an object repeatedly over one link, whose ROHC contexts persist between rounds.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;
@@ -16,53 +16,54 @@ use crate::network::{Host, Network};
 use crate::streams::{Purpose, Streams};
 use thinair_emulator::Totals;
 
-/// The first port of a client.
+/// First port of a client.
 const FIRST_PORT: u16 = 40_000;
 
-/// Linux takes a port that is higher by 2 to 16 for the next connection to the same server, in steps of 2.
+/// Maximum step of ports: for the next connection to the same server, Linux takes a port higher by 2 to 16, in steps of
+/// 2.
 const PORT_STEP: u64 = 2;
 const PORT_STEPS: u64 = 8;
 
-/// Connections of a host that may still be ending, and the latest one.
+/// Maximum number of a host's connections: one that may still be closing, and the latest one.
 const CONNECTIONS: usize = 2;
 
-/// Who fetches, and how often.
+/// Parameters of repeated fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Clients, each with a server of its own at the other end. A client of CoAP goes on from round to round, from the same
-    /// port; others make a new connection each time, but with [`Close::Never`].
+    /// Number of clients, each with its own server at the other end. A CoAP client keeps its port in all rounds; others
+    /// open a new connection each time, except with [`Close::Never`].
     pub clients: u16,
-    /// How often each of them fetches it.
+    /// Number of fetches of each client.
     pub rounds: usize,
-    /// In a round each begins at a random time within so long.
+    /// Time within which clients begin in a round, at random.
     pub spread: Duration,
-    /// From when the last one has its object, or none any more, to the next round.
+    /// Time from the end of a round's last fetch to the next round.
     pub pause: Duration,
 }
 
-/// What one round took, with the pause behind it.
+/// Results of one round, including the pause after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Client by client; nothing where the object did not come.
+    /// Duration by client; `None` where the object did not arrive.
     pub took: Vec<Option<Duration>>,
-    /// Both ways.
+    /// Load of the link in both directions.
     pub carried: Carried,
 }
 
-/// What the link has carried.
+/// Load of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// IP packets that were to go over the link, and octets of them.
+    /// Number of IP packets for the link.
     pub packets: u64,
-    /// Octets of them.
+    /// Octets of these packets.
     pub ip_octets: u64,
     /// Octets that the link was given for them: with ROHC, its packets and feedback.
     pub octets: u64,
-    /// Packets that came out, each compared with what went in.
+    /// Packets delivered, each compared with the sent one.
     pub delivered: u64,
-    /// Of those, packets that were not, bit for bit, what went in.
+    /// Packets delivered altered, which `delivered` includes.
     pub altered: u64,
-    /// Packets that have arrived and that a decompressor did not give back.
+    /// Packets that arrived and were not decompressed.
     pub not_decompressed: u64,
 }
 
@@ -107,9 +108,9 @@ impl Sub for Carried {
     }
 }
 
-/// A host with its connections.
+/// Host with its connections.
 struct Ongoing {
-    /// The latest one is the last.
+    /// Connections, the latest one last.
     parties: VecDeque<Party>,
 }
 
@@ -127,7 +128,7 @@ impl Ongoing {
 }
 
 impl Host for Ongoing {
-    /// Whose packet it is, each finds out by ports.
+    /// Passes the packet to all connections, which compare its ports.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.parties.iter_mut().for_each(|party| party.handle_packet(now, packet));
     }
@@ -146,11 +147,11 @@ impl Host for Ongoing {
 }
 
 impl Fetch {
-    /// Fetches it in rounds. `seed` determines every octet.
+    /// Fetches in rounds. `seed` determines every octet.
     pub fn rounds(&self, rounds: &Rounds, seed: u64) -> Vec<Round> {
         let mut network: Network<Fragmenting<Ongoing>> = Network::new(&self.model, seed, self.rohc.as_ref());
         for number in 0..rounds.clients {
-            // Servers stand before their clients.
+            // Servers precede their clients.
             for side in [Side::B, Side::A] {
                 let host = Ongoing { parties: VecDeque::new() };
                 network.add(Address::new(side, number), Fragmenting::new(host, self.mtu));
@@ -189,14 +190,14 @@ impl Fetch {
         done
     }
 
-    /// So many clients share the link; each begins at a time within `spread`. How long each took; nothing where the object
-    /// did not come.
+    /// Fetches once with this many clients on the link; each begins at a random time within `spread`. Returns the
+    /// duration of each; `None` where the object did not arrive.
     pub fn crowd(&self, clients: u16, spread: Duration, seed: u64) -> Vec<Option<Duration>> {
         let rounds = Rounds { clients, rounds: 1, spread, pause: Duration::ZERO };
         self.rounds(&rounds, seed).pop().map(|round| round.took).unwrap_or_default()
     }
 
-    /// A client asks for it, once more or for the first time.
+    /// Starts a client's next fetch.
     fn again(
         &self,
         network: &mut Network<Fragmenting<Ongoing>>,
@@ -215,7 +216,7 @@ impl Fetch {
                 client.begin(self.requests(begin));
                 true
             }
-            // One that closes is not asked: what is lost may hold it up for long.
+            // A connection that closes is not reused: losses may delay its end for long.
             Some(Party::Client(client)) if self.close == Close::Never => {
                 client.ask(begin, Target { host: &self.host, path: &path })
             }

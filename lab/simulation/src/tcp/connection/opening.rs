@@ -1,4 +1,4 @@
-//! How a connection is opened: what SYNs say and what they carry. RFC 9293, section 3.5; RFC 7413.
+//! Opening of a connection: options and data of SYNs. RFC 9293, section 3.5; RFC 7413.
 
 use thinair_wire::time::Instant;
 
@@ -19,7 +19,7 @@ impl Connection {
         self.fast = match (self.config.fast_open, said) {
             (FastOpen::Cookieless, _) => true,
             (FastOpen::Cookie(Some(right)), Some(cookie)) => {
-                // Whoever has none, or a wrong one, gets it.
+                // A client without the right cookie is granted it.
                 self.cookie = (cookie != Some(right)).then_some(right);
                 cookie == Some(right)
             }
@@ -62,12 +62,12 @@ impl Connection {
         self.take(now, 1, segment);
     }
 
-    /// What an MSS, a scale and the rest of a SYN's options say.
+    /// Applies the MSS, the scale and the other options of a SYN.
     fn negotiate(&mut self, segment: &Segment) {
         let options = &segment.options;
         self.peer_isn = segment.sequence_number;
         self.inbox.synchronize();
-        // Without the option 536: RFC 9293, section 3.7.1.
+        // The default MSS is 536: RFC 9293, section 3.7.1.
         self.outbox.set_segment_size(options.mss.unwrap_or(536).min(self.config.mss));
         self.config.mss = self.config.mss.min(options.mss.unwrap_or(536));
         self.sack &= options.sack_permitted;
@@ -93,8 +93,8 @@ impl Connection {
             State::SynSent => self.config.syn_data.map_or(fits, |most| fits.min(most.into())),
             _ => fits,
         };
-        // A FIN goes with all there is to say, if the answer to a SYN with data is ready. RFC 7413, section 4.2.2, lets data
-        // go; whoever gets it looks at data and FIN as ever. RFC 9293, section 3.10.7.3, fourth step.
+        // The SYN-ACK carries a FIN if the complete response to a SYN with data is ready. RFC 7413, section 4.2.2,
+        // allows data; the receiver handles data and FIN as usual. RFC 9293, section 3.10.7.3, fourth step.
         let fin = self.state == State::SynReceived && may;
         let piece = self.outbox.first(now, if may { room as u64 } else { 0 }, fin);
         self.segment(piece, options)

@@ -1,11 +1,11 @@
-//! Asks resources without sockets.
+//! Requests to resources without sockets, for tests.
 
 use thinair_coap::{Endpoint, Event, Received, Request, Response};
 use thinair_wire::time::Instant;
 
 use crate::coap::server::resource::{Answer, Moment, Resource, State};
 
-/// So many seconds after both clocks were zero.
+/// Returns the time `seconds` after zero of both clocks.
 pub(crate) fn at(seconds: u64) -> Moment {
     Moment { now: Instant::from_millis(seconds * 1_000), calendar: seconds }
 }
@@ -14,7 +14,7 @@ pub(crate) fn get(path: &str) -> Request<'static> {
     Request::get(path)
 }
 
-/// The request as an endpoint hands it over.
+/// Returns the request as delivered by an endpoint.
 pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
     let config = thinair_coap::Config {
         limits: thinair_coap::Limits { max_message: 60_000, ..thinair_coap::Limits::default() },
@@ -31,7 +31,7 @@ pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
     }
 }
 
-/// What a resource answers at once.
+/// Returns the immediate response of a resource.
 pub(crate) fn ask(
     resource: &mut dyn Resource,
     at: Moment,

@@ -1,7 +1,7 @@
-//! Resources that test descriptions of ETSI for CoAP plugtests ask a server for: TD_COAP_CORE, TD_COAP_LINK,
-//! TD_COAP_BLOCK, TD_COAP_OBS. Something to try a client with.
+//! Resources that test descriptions of ETSI for CoAP plugtests require of a server: TD_COAP_CORE, TD_COAP_LINK,
+//! TD_COAP_BLOCK, TD_COAP_OBS. They allow to test a client.
 //!
-//! What is put into them stays in memory, bounded, until the server ends.
+//! Stored content stays in memory, bounded, until the server ends.
 
 mod observed;
 mod stored;
@@ -21,10 +21,10 @@ use stored::{Created, Stored};
 /// Lines of `/large`, of 64 octets each: more than one block of any size.
 const LARGE_LINES: usize = 24;
 
-/// How long `/separate` takes.
+/// Delay of `/separate`.
 const SEPARATE: Duration = Duration::from_secs(1);
 
-/// Links of those that are always the same.
+/// Links of the constant resources.
 const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/test", &[("ct", "0"), ("title", "GET, PUT, POST and DELETE")]),
     ("/separate", &[("ct", "0"), ("title", "Answers a second later, in a message of its own")]),
@@ -43,10 +43,10 @@ const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/obs-reset", &[("title", "POST makes the server forget all observers of these resources")]),
 ];
 
-/// Below `/path`.
+/// Resources below `/path`.
 const SUB: [&str; 3] = ["/path/sub1", "/path/sub2", "/path/sub3"];
 
-/// The test resources, all together.
+/// All test resources.
 #[derive(Debug)]
 pub struct Tests {
     large: String,
@@ -64,7 +64,7 @@ impl Default for Tests {
 }
 
 impl Tests {
-    /// As they are when a server starts.
+    /// Creates the resources in their initial state.
     pub fn new() -> Self {
         let text = large();
         Self {
@@ -81,8 +81,8 @@ impl Tests {
         }
     }
 
-    /// `/create1`: PUT with If-None-Match makes it, once. When that is refused, it is gone, so that the test can be run
-    /// again.
+    /// `/create1`: PUT with If-None-Match creates it, once. After a rejected PUT it is removed, so that the test can be
+    /// repeated.
     fn create1(&mut self, request: &Received<'_>) -> Response<'_> {
         if request.code == Code::DELETE {
             self.create1 = None;
@@ -105,7 +105,7 @@ impl Tests {
         }
     }
 
-    /// Those that are always the same.
+    /// Constant resources.
     fn plain(&self, path: &str, request: &Received<'_>) -> Option<Response<'_>> {
         let text =
             |text: &str| accepted(request, TEXT, || Response::content(text.as_bytes().to_vec()).format(TEXT));
@@ -140,7 +140,7 @@ impl Tests {
         })
     }
 
-    /// `/test`: each method does something, and nothing stays.
+    /// `/test`: each method has a response, and no effect.
     fn test(request: &Received<'_>) -> Response<'static> {
         match request.code {
             Code::GET => accepted(request, TEXT, || {
@@ -190,7 +190,7 @@ impl Resource for Tests {
             }
             path => {
                 let observed = self.observed.iter_mut().find(|observed| observed.path() == path)?;
-                // What ends observations leaves nothing behind: the next client finds the resource as it was.
+                // A request that ends observations leaves the resource unchanged for the next client.
                 let is_text = request.options.content_format().is_none_or(|format| format == TEXT);
                 let (done, last) = match request.code {
                     Code::DELETE => (code::DELETED, code::NOT_FOUND),
@@ -209,7 +209,7 @@ impl Resource for Tests {
     }
 }
 
-/// The path of a request as text, if it is text of an ordinary length.
+/// Returns the path of a request, if it is text of ordinary length.
 fn path(request: &Received<'_>) -> Option<String> {
     let mut path = String::new();
     for segment in request.options.path() {
@@ -222,7 +222,7 @@ fn path(request: &Received<'_>) -> Option<String> {
     Some(path)
 }
 
-/// `/obs-reset`: whoever knows the word makes the server forget its observers.
+/// `/obs-reset`: a POST with the right word makes the server remove its observers.
 fn reset(request: &Received<'_>) -> Answer<'static> {
     match &*request.payload {
         b"sesame" => Answer::Forget(Response::new(Code::CHANGED)),
@@ -250,7 +250,7 @@ fn multi_format(request: &Received<'_>) -> Response<'static> {
     Response::content(text).format(format)
 }
 
-/// Lines that say which they are.
+/// Returns numbered lines.
 fn large() -> String {
     (1..=LARGE_LINES).fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "{:.<63}", format!("line {line} of {LARGE_LINES}, each of 64 octets "));

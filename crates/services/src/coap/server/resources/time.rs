@@ -7,14 +7,14 @@ use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
 
 use super::format::TEXT;
 
-/// Octets of the text.
+/// Length of the text, in octets.
 const LENGTH: usize = 23;
 
-/// What the calendar says, as in `2026-11-22 12:31:07 UTC`; it changes every second, and can be observed.
+/// Calendar time, as in `2026-11-22 12:31:07 UTC`; it changes every second, and can be observed.
 #[derive(Debug)]
 pub struct Time {
     text: [u8; LENGTH],
-    /// What the text says.
+    /// Time of the text, in seconds since 1970.
     calendar: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Time {
 }
 
 impl Time {
-    /// The resource.
+    /// Creates the resource.
     pub fn new() -> Self {
         Self { text: text(0), calendar: 0 }
     }
@@ -56,7 +56,7 @@ impl Resource for Time {
     }
 }
 
-/// A point in time as text, in the calendar of today (Gregorian), which repeats itself every 400 years.
+/// Returns a point in time as text, in the Gregorian calendar, which repeats every 400 years.
 fn text(calendar: u64) -> [u8; LENGTH] {
     let (days, second) = (calendar / 86_400, calendar % 86_400);
     // From 1 March of year 0: leap days are then the last of their year.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_calendar_is_right() {
-        // What `date -u -d @SECONDS` says.
+        // Output of `date -u -d @SECONDS`.
         for (seconds, said) in [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_399, "2000-02-28 23:59:59 UTC"),

@@ -1,4 +1,4 @@
-//! The end of a session that one end announces before it goes.
+//! Announced end of a session.
 
 use thinair_wire::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::seal::two_way::timers::{Timer, Timers};
 const FAREWELL: BodyFlags = BodyFlags { several: false, addressed: true };
 
 impl Peer {
-    /// The session ends with the farewell that is due now; nothing else is due.
+    /// Ends the session with a farewell, which is due now; nothing else is due.
     pub(in crate::seal::two_way) fn part(&mut self, now: Instant) {
         self.timers = Timers::default();
         if self.current.is_some() {
@@ -25,13 +25,14 @@ impl Peer {
         sealed
     }
 
-    /// The other end has ended the session of that index. `false`: it is not the one in use.
+    /// Processes the other end's farewell for the session with that index. Returns false if it is not the
+    /// current one.
     pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: u8) -> bool {
         if self.current.as_ref().is_none_or(|current| current.ours != index) {
             return false;
         }
         self.end();
-        // A session that the next start of the other end has asked for already.
+        // A session that the other end's next start has requested already.
         if let Some(next) = &self.next {
             self.timers.set(Timer::Retire, next.until);
         }

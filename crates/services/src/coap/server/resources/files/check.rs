@@ -9,7 +9,7 @@ use thinair_coap::{Request, number};
 use super::*;
 use crate::coap::server::resources::support::{ask, at, get, state};
 
-/// Octets of a file, at most.
+/// Largest file, in octets.
 const MOST: usize = 4_000;
 
 fn served(writable: bool) -> (TempDir, Files) {
@@ -176,7 +176,7 @@ fn what_is_too_large_is_neither_read_nor_written() {
     fs::write(folder.path().join("root/large"), vec![0; MOST + 1]).unwrap();
     assert_eq!(asked(&mut files, &get("/large")).code, code::INTERNAL_SERVER_ERROR);
     let put = Request::put("/put", vec![0; MOST + 1]);
-    // An endpoint would have put it together out of blocks.
+    // An endpoint would have reassembled it from blocks.
     let mut request = crate::coap::server::resources::support::received(&Request::put("/put", &b"x"[..]));
     request.payload = put.payload.into_owned().into();
     let Some(Answer::Now(response)) = files.handle(at(0), &request) else { panic!() };

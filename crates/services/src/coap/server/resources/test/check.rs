@@ -1,4 +1,4 @@
-//! What the test descriptions expect of a response, but for the types of messages.
+//! Expectations of the test descriptions on responses, except the types of messages.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What a run came to, as a table or as JSON.
+//! Result of a run, as a table or as JSON.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::terminal::{print as print_text, style};
 
 const SCHEMA: &str = "thinair.link/1";
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// The percentiles of lateness.
+/// Percentiles of lateness.
 const PERCENTILES: [u32; 3] = [50, 90, 99];
 
 pub(super) fn print(
@@ -37,10 +37,10 @@ pub(super) fn print(
     print_text(&(table.to_text(&style(PLAIN_WIDTH)) + &lateness(report)))
 }
 
-/// The share of time that is told if others had it.
+/// Share of CPU time taken by other processes from which on it is reported.
 const NOTED: f64 = 0.02;
 
-/// How late packets were delivered, and what follows from it.
+/// Describes how late packets were delivered, and the consequences.
 fn lateness(report: &Report) -> String {
     let late = &report.lateness;
     let mut text = String::from("\n");
@@ -52,17 +52,17 @@ fn lateness(report: &Report) -> String {
             &format!("Lateness of {} deliveries: {}, max {max} us\n", late.count(), percentiles.join(", "));
     }
     if !late.is_good() {
-        text += "Do not trust the times of this run: 1 in 100 packets was more than 1 ms late\n";
+        text += "The times of this run are not reliable: 1 in 100 packets was more than 1 ms late\n";
     }
     if report.stolen >= NOTED {
         let stolen = Numerals::TERMINAL.percent(report.stolen, 0);
-        text += &format!("The host of this virtual machine gave {stolen} of its time to others meanwhile\n");
+        text += &format!("Other virtual machines took {stolen} of the CPU time meanwhile (steal time)\n");
     }
     if !report.refused.is_empty() {
         text += &format!("Not in real time: {}\n", report.refused.join("; "));
     }
     if report.not_taken > 0 {
-        text += &format!("{} packets were not taken by the hosts they were for\n", report.not_taken);
+        text += &format!("{} delivered packets were not accepted by their destination hosts\n", report.not_taken);
     }
     text
 }
@@ -71,7 +71,7 @@ fn micros(late: &Lateness, percent: u32) -> u64 {
     late.percentile(percent).unwrap_or_default().div_ceil(1_000)
 }
 
-/// The link in a line.
+/// Describes the link in one line.
 fn title(asked: &Asked) -> String {
     let mut title = asked.preset.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let model = &asked.model;
@@ -109,7 +109,7 @@ fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], rep
     row("  octets", &|totals| totals.link.octets, true);
     row("packets delivered", &|totals| totals.delivered, true);
     row("  octets", &|totals| totals.delivered_octets, true);
-    row("  not as they were", &|totals| totals.altered, false);
+    row("  damaged", &|totals| totals.altered, false);
     for reason in DropReason::ALL {
         row(&format!("dropped: {reason}"), &|totals| totals.link.dropped.by(reason), false);
     }
@@ -133,7 +133,8 @@ fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], rep
     table
 }
 
-/// The share of the run in which the direction was on the air. The last packet may be, when the run has ended.
+/// Share of the run in which the direction was sending. At most 1, though the last packet may end after the
+/// run.
 fn share(totals: &Totals, report: &Report) -> Option<f64> {
     let took = report.took.as_secs_f64();
     (took > 0.0).then(|| (totals.link.busy as f64 / 1e9 / took).min(1.0))
