@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use common::root;
@@ -67,7 +67,7 @@ fn pages() -> Vec<PathBuf> {
     let first =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "extras/wireshark/README.md"];
     let docs = common::files(&root.join("docs"), ".md");
-    first.iter().map(|page| root.join(Path::new(page))).chain(docs).collect()
+    first.iter().map(|page| root.join(page)).chain(docs).collect()
 }
 
 /// Targets of links in a page that are neither addresses on the Web nor inside of a block.
