@@ -21,8 +21,8 @@ use thinair_wire::header::ipv6::Ipv6;
 use crate::compressor::FlowKey;
 use crate::profile::ProfileId;
 
-pub(crate) use receiver::Receiver;
-pub(crate) use sender::Sender;
+pub(crate) use receiver::ToyReceiver;
+pub(crate) use sender::ToySender;
 
 /// "Use for experimentation and testing" (IANA, Protocol Numbers).
 const NEXT_HEADER: u8 = 253;
