@@ -113,7 +113,7 @@ mod tests {
     use crate::form::Published;
     use crate::paper::{Findings, RunPlan};
     use crate::row::FigureRow;
-    use crate::traffic::{self, IpVersion, TrafficKind};
+    use crate::traffic::{self, TrafficKind, TrafficVersion};
 
     fn found() -> Findings {
         PAPER.run(&RunPlan { quick: true, ..RunPlan::default() }, &|_, _| ()).unwrap()
@@ -195,7 +195,7 @@ mod tests {
             [(exchange::Half::Get, TrafficKind::A), (exchange::Half::Response, TrafficKind::B)]
         {
             let case = CallCase { kind: exchange::PacketType::Uo0, half, profile: ProfileId::Udp };
-            let theirs = traffic::packets(kind, IpVersion::V4, 1, 2);
+            let theirs = traffic::packets(kind, TrafficVersion::V4, 1, 2);
             for (number, theirs) in theirs.iter().enumerate() {
                 let (ours, len) = case.packet(number as u16);
                 assert_eq!(len, theirs.octets.len());

@@ -13,7 +13,7 @@ use crate::form::{Figures, Named, PaperRun, declared};
 use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::sweep;
-use crate::traffic::IpVersion;
+use crate::traffic::TrafficVersion;
 
 pub(crate) const PAPER: Paper = declared!("coap-energy", "coap_energy", measure);
 
@@ -30,7 +30,7 @@ const PLOTTED: usize = 40;
 
 fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
-    let jobs: Vec<_> = IpVersion::ALL
+    let jobs: Vec<_> = TrafficVersion::ALL
         .into_iter()
         .flat_map(|version| EnergyScheme::ALL.map(|scheme| (version, scheme)))
         .collect();
@@ -42,13 +42,13 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         |&(version, scheme)| Course::measure(version, scheme, plan.seed),
     )?;
     again::put(figures);
-    for version in IpVersion::ALL {
+    for version in TrafficVersion::ALL {
         let courses: Vec<_> = courses.iter().filter(|course| course.version == version).cloned().collect();
         for radio in &RADIOS {
             totals(radio, &courses, figures);
             verdicts(radio, &courses, figures);
         }
-        if version == IpVersion::V6 {
+        if version == TrafficVersion::V6 {
             curves(&courses, figures);
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             direction.bit_errors = BitErrorModel::Random(rate);
             direction.integrity = Integrity::Modelled { width: 64 };
         }
-        let course = Course::measure(IpVersion::V4, EnergyScheme::Plain, 1).unwrap();
+        let course = Course::measure(TrafficVersion::V4, EnergyScheme::Plain, 1).unwrap();
         let exchange = course.settled()[0];
         let (spent, completed) = carried(&model, &exchange, 20_000);
         let mean = spent.as_joules() / f64::from(completed);

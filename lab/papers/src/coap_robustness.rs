@@ -15,7 +15,7 @@ use crate::form::{Figures, PaperRun, Vars, declared};
 use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::SweepCell;
-use crate::traffic::{IpVersion, TrafficKind};
+use crate::traffic::{TrafficKind, TrafficVersion};
 
 pub(crate) const PAPER: Paper = declared!("coap-robustness", "coap_robustness", measure, without published);
 
@@ -32,7 +32,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         let vars = &cell.vars;
         simulate(&FlowJob {
             kind: TrafficKind::by_name(vars.text("kind")?)?,
-            version: IpVersion::by_name(vars.text("version")?)?,
+            version: TrafficVersion::by_name(vars.text("version")?)?,
             policy: vars.text("policy")?,
             mode: if vars.text("mode")? == "o" { Mode::Optimistic } else { Mode::Unidirectional },
             impairments: impairments(vars)?,

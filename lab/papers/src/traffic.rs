@@ -117,12 +117,12 @@ impl TrafficKind {
 
 /// Version of the Internet Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum IpVersion {
+pub(crate) enum TrafficVersion {
     V4,
     V6,
 }
 
-impl IpVersion {
+impl TrafficVersion {
     pub(crate) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
     /// Name in row ids.
@@ -158,14 +158,14 @@ pub(crate) struct TrafficPacket {
 /// Both hosts of a conversation.
 #[derive(Clone, Copy, Debug)]
 struct FlowHosts {
-    version: IpVersion,
+    version: TrafficVersion,
     client: [u8; 16],
     server: [u8; 16],
     client_port: u16,
 }
 
 impl FlowHosts {
-    fn new(version: IpVersion, random: &mut Random) -> Self {
+    fn new(version: TrafficVersion, random: &mut Random) -> Self {
         let mut client = [0; 16];
         client[..8].copy_from_slice(&random.next_u64().to_be_bytes());
         client[8..].copy_from_slice(&random.next_u64().to_be_bytes());
@@ -197,7 +197,7 @@ pub(crate) struct CoapFlow {
 
 impl CoapFlow {
     /// Creates a flow, before its first packet.
-    pub(crate) fn new(kind: TrafficKind, version: IpVersion, seed: u64) -> Self {
+    pub(crate) fn new(kind: TrafficKind, version: TrafficVersion, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let hosts = FlowHosts::new(version, &mut random);
         Self::between(kind, hosts, random)
@@ -206,12 +206,12 @@ impl CoapFlow {
     /// Notifications ([`TrafficKind::D`]) that a server sends to a client over IPv6.
     pub(crate) fn notifications(server: [u8; 16], client: [u8; 16], seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let hosts = FlowHosts { client, server, ..FlowHosts::new(IpVersion::V6, &mut random) };
+        let hosts = FlowHosts { client, server, ..FlowHosts::new(TrafficVersion::V6, &mut random) };
         Self::between(TrafficKind::D, hosts, random)
     }
 
     /// Conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
-    pub(crate) fn exchange(version: IpVersion, seed: u64) -> (Self, Self) {
+    pub(crate) fn exchange(version: TrafficVersion, seed: u64) -> (Self, Self) {
         let mut random = Random::new(seed);
         let hosts = FlowHosts::new(version, &mut random);
         let request = Self::between(TrafficKind::C4, hosts, random.split());
@@ -378,13 +378,18 @@ impl CoapFlow {
 
 /// Writes the IP and UDP headers at the start of a packet. `ends`: address and port of source and destination; an IPv4
 /// address is the last four octets.
-pub(crate) fn write_headers(out: &mut [u8], version: IpVersion, ip_id: u16, ends: [(&[u8; 16], u16); 2]) {
+pub(crate) fn write_headers(
+    out: &mut [u8],
+    version: TrafficVersion,
+    ip_id: u16,
+    ends: [(&[u8; 16], u16); 2],
+) {
     let [(source, source_port), (destination, destination_port)] = ends;
     let (len, transport) = (out.len(), version.header_len());
     let udp_len = (len - transport) as u16;
     let (ip, udp) = out.split_at_mut(transport);
     let addresses = match version {
-        IpVersion::V4 => {
+        TrafficVersion::V4 => {
             ip[..12].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
             ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
             ip[4..6].copy_from_slice(&ip_id.to_be_bytes());
@@ -394,7 +399,7 @@ pub(crate) fn write_headers(out: &mut [u8], version: IpVersion, ip_id: u16, ends
             ip[10..12].copy_from_slice(&checksum.to_be_bytes());
             &ip[12..]
         }
-        IpVersion::V6 => {
+        TrafficVersion::V6 => {
             // Constrained stacks set no Flow Label.
             ip[0] = 6 << 4;
             ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
@@ -418,7 +423,12 @@ pub(crate) fn write_headers(out: &mut [u8], version: IpVersion, ip_id: u16, ends
 }
 
 /// First packets of a flow, in its direction.
-pub(crate) fn packets(kind: TrafficKind, version: IpVersion, seed: u64, count: usize) -> Vec<TrafficPacket> {
+pub(crate) fn packets(
+    kind: TrafficKind,
+    version: TrafficVersion,
+    seed: u64,
+    count: usize,
+) -> Vec<TrafficPacket> {
     let (mut request, mut flow) = match kind {
         TrafficKind::HRsp => CoapFlow::exchange(version, seed),
         _ => (CoapFlow::new(kind, version, seed), CoapFlow::new(kind, version, seed)),
@@ -450,11 +460,11 @@ mod tests {
         let lengths = [37, 51, 39, 41, 39, 62, 40, 109, 53, 61, 44, 37, 55];
         for (kind, len) in TrafficKind::ALL.into_iter().zip(lengths) {
             for seed in 0..20 {
-                for packet in packets(kind, IpVersion::V4, seed, 1_000) {
+                for packet in packets(kind, TrafficVersion::V4, seed, 1_000) {
                     assert_eq!(packet.octets.len(), len, "{kind:?}");
                     assert_eq!(packet.octets.len() - packet.headers, kind.payload());
                 }
-                for packet in packets(kind, IpVersion::V6, seed, 10) {
+                for packet in packets(kind, TrafficVersion::V6, seed, 10) {
                     assert_eq!(packet.octets.len(), len + 20, "{kind:?}");
                 }
             }
@@ -464,7 +474,7 @@ mod tests {
     #[test]
     fn packets_have_right_lengths_checksums_and_options() {
         for kind in TrafficKind::ALL {
-            for version in IpVersion::ALL {
+            for version in TrafficVersion::ALL {
                 for packet in packets(kind, version, 9, 50) {
                     let chain = HeaderChain::parse(&packet.octets).unwrap();
                     assert_eq!(chain.oddity(), None, "{kind:?} {version:?}");
@@ -483,7 +493,7 @@ mod tests {
     fn a_seed_determines_a_flow_and_another_one_changes_it() {
         for kind in TrafficKind::ALL {
             let octets = |seed| -> Vec<_> {
-                packets(kind, IpVersion::V4, seed, 3).into_iter().map(|packet| packet.octets).collect()
+                packets(kind, TrafficVersion::V4, seed, 3).into_iter().map(|packet| packet.octets).collect()
             };
             assert_eq!(octets(1), octets(1));
             let (one, other) = (octets(1), octets(2));
@@ -496,7 +506,7 @@ mod tests {
     fn what_counts_counts_by_one_and_what_is_random_does_not() {
         let id = |packet: &TrafficPacket| u16::from_be_bytes([packet.octets[30], packet.octets[31]]);
         for kind in TrafficKind::ALL {
-            let packets = packets(kind, IpVersion::V4, 4, 5);
+            let packets = packets(kind, TrafficVersion::V4, 4, 5);
             let counts = packets.windows(2).all(|pair| id(&pair[1]) == id(&pair[0]).wrapping_add(1));
             assert_eq!(counts, !matches!(kind, TrafficKind::H | TrafficKind::HRsp), "{kind:?}");
         }

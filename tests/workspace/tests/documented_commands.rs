@@ -118,7 +118,7 @@ impl SectionRun<'_> {
     fn all(&mut self, base: &Path) {
         let folder = base.join("folder");
         fs::create_dir_all(&folder).unwrap();
-        // What the pages take for granted: the repository, and a key file that an earlier section has made.
+        // Prerequisites of the pages: the repository, and a key file of an earlier section.
         for name in ["captures", "contrib", "docs", "extras", "tests"] {
             std::os::unix::fs::symlink(common::root().join(name), folder.join(name)).unwrap();
         }

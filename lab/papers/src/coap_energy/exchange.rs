@@ -5,7 +5,7 @@ use thinair_rohc::{Endpoint, Instant, ProfileId};
 use crate::coap_delay::instructions_of_exchange;
 use crate::pair::PairSettings;
 use crate::paper::PaperError;
-use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Exchanges of a course; the last ones are the steady state.
 pub(super) const EXCHANGES: usize = 200;
@@ -77,7 +77,7 @@ impl ExchangeLoad {
 /// All exchanges of one conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    pub(super) version: IpVersion,
+    pub(super) version: TrafficVersion,
     pub(super) scheme: EnergyScheme,
     pub(super) exchanges: Vec<ExchangeLoad>,
     /// Packets that were not restored exactly.
@@ -86,7 +86,11 @@ pub(super) struct Course {
 
 impl Course {
     /// Carries the conversation through two endpoints, and compares every packet.
-    pub(super) fn measure(version: IpVersion, scheme: EnergyScheme, seed: u64) -> Result<Self, PaperError> {
+    pub(super) fn measure(
+        version: TrafficVersion,
+        scheme: EnergyScheme,
+        seed: u64,
+    ) -> Result<Self, PaperError> {
         let channel = scheme.channel(seed)?;
         let mut ends = match channel {
             Some((settings, _)) => Some([settings.endpoint()?, settings.endpoint()?]),

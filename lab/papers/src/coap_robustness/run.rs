@@ -9,7 +9,7 @@ use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 use super::expected::{self, FormatProperties};
 use crate::pair::PairSettings;
 use crate::paper::PaperError;
-use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Milliseconds between two packets.
 const PACE: u64 = 10;
@@ -53,7 +53,7 @@ impl CompressorPolicy {
 /// Flow through a link with one seed.
 pub(super) struct FlowJob<'j> {
     pub(super) kind: TrafficKind,
-    pub(super) version: IpVersion,
+    pub(super) version: TrafficVersion,
     pub(super) policy: &'j str,
     pub(super) mode: Mode,
     pub(super) impairments: Impairments<'static>,
@@ -230,7 +230,7 @@ mod tests {
     fn count(link: &str, mode: Mode, packets: u64) -> PacketOutcomes {
         let link = toml::from_str(link).unwrap();
         let impairments = impairments(&Vars::default().with("link", &toml::Value::Table(link))).unwrap();
-        let (kind, version, policy) = (TrafficKind::D, IpVersion::V6, "auto-carried");
+        let (kind, version, policy) = (TrafficKind::D, TrafficVersion::V6, "auto-carried");
         simulate(&FlowJob { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
     }
 

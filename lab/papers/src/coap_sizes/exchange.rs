@@ -7,7 +7,7 @@ use thinair_rohc::{Format, Instant, ProfileId, ProfileSet, Refresh};
 use crate::form::{Figures, PaperRun};
 use crate::pair::{EndPair, PairEnd, PairSettings};
 use crate::paper::PaperError;
-use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Exchanges of a run.
 const EXCHANGES: u64 = 200;
@@ -45,7 +45,7 @@ impl Half {
 
 pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for profile in [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Ip] {
-        for version in IpVersion::ALL {
+        for version in TrafficVersion::ALL {
             let seen = both_halves(profile, version, run.plan.seed)?;
             for (half, seen) in ["get", "rsp"].into_iter().zip(&seen) {
                 let of = format!("paper/{}/{half}/{}/", version.name(), profile.name());
@@ -64,7 +64,8 @@ pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), P
     // Octets that the CoAP profile leaves of a GET's CoAP header: its packets beside those of the UDP profile, which
     // leaves all of it.
     let [coap, udp] = [ProfileId::Coap2015, ProfileId::Udp].map(|profile| {
-        both_halves(profile, IpVersion::V4, run.plan.seed).map(|[get, _]| (get.plain, get.octets("uo-0")))
+        both_halves(profile, TrafficVersion::V4, run.plan.seed)
+            .map(|[get, _]| (get.plain, get.octets("uo-0")))
     });
     let ((plain, coap), (_, udp)) = (coap?, udp?);
     let whole = (plain - 28) as f64;
@@ -105,7 +106,7 @@ impl HalfSizes {
 }
 
 /// Both halves of the exchange by one profile, in O-mode and in U-mode.
-fn both_halves(profile: ProfileId, version: IpVersion, seed: u64) -> Result<[HalfSizes; 2], PaperError> {
+fn both_halves(profile: ProfileId, version: TrafficVersion, seed: u64) -> Result<[HalfSizes; 2], PaperError> {
     let mut seen = [HalfSizes::default(), HalfSizes::default()];
     let mut settings = match profile {
         ProfileId::Coap2015 => PairSettings::new(Some(profile), seed)?,
@@ -122,7 +123,7 @@ fn both_halves(profile: ProfileId, version: IpVersion, seed: u64) -> Result<[Hal
 
 fn exchange(
     settings: &PairSettings,
-    version: IpVersion,
+    version: TrafficVersion,
     seed: u64,
     seen: &mut [HalfSizes; 2],
 ) -> Result<(), PaperError> {
@@ -163,12 +164,12 @@ mod tests {
     use crate::form::Published;
 
     /// Figures of the paper: version, half, profile, packets, octets, and saving in percent.
-    fn stated() -> Vec<(IpVersion, usize, String, String, f64, Option<f64>)> {
+    fn stated() -> Vec<(TrafficVersion, usize, String, String, f64, Option<f64>)> {
         let published = Published::read(include_str!("published.csv")).unwrap();
         let of = published.iter().filter_map(|(id, figure)| {
             let fields: Vec<&str> = id.split('/').collect();
             let ["paper", version, half, profile, packets] = fields[..] else { return None };
-            let (version, half) = (IpVersion::by_name(version).ok()?, usize::from(half == "rsp"));
+            let (version, half) = (TrafficVersion::by_name(version).ok()?, usize::from(half == "rsp"));
             let saved = published.theirs(&format!("{id}/saved"));
             Some((version, half, profile.to_owned(), packets.to_owned(), figure.theirs?, saved))
         });
@@ -185,7 +186,7 @@ mod tests {
             };
             let ours = both_halves(id, version, 1).unwrap()[half].octets(&packets).unwrap();
             // Add-CID octet of their second flow.
-            let add_cid = if (half, version) == (1, IpVersion::V4) { 1.0 } else { 0.0 };
+            let add_cid = if (half, version) == (1, TrafficVersion::V4) { 1.0 } else { 0.0 };
             assert_eq!(ours + add_cid, theirs, "{profile} {version:?} {half}");
         }
     }

@@ -10,7 +10,7 @@ use thinair_wire::header::coap::{Code, Type};
 use crate::form::{Figures, PaperRun};
 use crate::pair::PairSettings;
 use crate::paper::PaperError;
-use crate::traffic::{IpVersion, TrafficKind, packets};
+use crate::traffic::{TrafficKind, TrafficVersion, packets};
 
 /// Octets of IPv6 and UDP.
 const HEADERS: usize = 48;
@@ -28,7 +28,7 @@ pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), P
 
 /// Size and format of the first packet of flow `a`, which must be restored.
 fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), PaperError> {
-    let packet = packets(TrafficKind::A, IpVersion::V6, seed, 1).swap_remove(0).octets;
+    let packet = packets(TrafficKind::A, TrafficVersion::V6, seed, 1).swap_remove(0).octets;
     let base = base(&packet, checksum);
     let settings = PairSettings::new(Some(ProfileId::Coap), seed)?.optimistic();
     let settings = if checksum == ChecksumMode::Elided { settings.elided() } else { settings };

@@ -5,7 +5,7 @@ use thinair_lowpan::{
     Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress,
 };
 
-use crate::traffic::{IpVersion, TrafficKind, TrafficPacket, packets};
+use crate::traffic::{TrafficKind, TrafficPacket, TrafficVersion, packets};
 
 /// Maximum size of a packet, in octets.
 const ROOM: usize = 512;
@@ -24,12 +24,18 @@ pub(super) struct Peers {
 }
 
 /// Measures the packets of the other schemes' flows, from packet `start` on.
-pub(super) fn measure(kind: TrafficKind, version: IpVersion, seed: u64, count: usize, start: usize) -> Peers {
+pub(super) fn measure(
+    kind: TrafficKind,
+    version: TrafficVersion,
+    seed: u64,
+    count: usize,
+    start: usize,
+) -> Peers {
     let packets = packets(kind, version, seed, count);
     let mut peers = Peers::default();
     let mean = |octets: usize| octets as f64 / (count - start) as f64;
     peers.schc = mean(schc(&packets, start, &mut peers.not_exact));
-    if version == IpVersion::V6 {
+    if version == TrafficVersion::V6 {
         let mut of = |checksum| mean(lowpan(&packets[start..], checksum, &mut peers.not_exact));
         peers.lowpan_carried = Some(of(UdpChecksum::InLine));
         peers.lowpan_elided = Some(of(UdpChecksum::Elided));
@@ -93,20 +99,20 @@ mod tests {
     #[test]
     fn peers_restore_every_packet_and_need_no_more_than_is_published() {
         for (kind, schc) in TrafficKind::ALL.into_iter().zip(PUBLISHED) {
-            for (version, ip_id) in IpVersion::ALL.into_iter().zip([2.0, 0.0]) {
+            for (version, ip_id) in TrafficVersion::ALL.into_iter().zip([2.0, 0.0]) {
                 let peers = measure(kind, version, 3, 500, 200);
                 assert_eq!(peers.not_exact, 0, "{kind:?} {version:?}");
                 assert!(peers.schc <= schc + ip_id, "{kind:?} {version:?}: {}", peers.schc);
             }
         }
-        assert_eq!(measure(TrafficKind::A, IpVersion::V6, 3, 500, 200).schc, 3.0);
+        assert_eq!(measure(TrafficKind::A, TrafficVersion::V6, 3, 500, 200).schc, 3.0);
     }
 
     #[test]
     fn lowpan_leaves_the_ports_and_the_checksum() {
         // IPHC 2, NHC 1, ports 4, checksum 2, and the CoAP message of 9.
-        let peers = measure(TrafficKind::A, IpVersion::V6, 3, 20, 10);
+        let peers = measure(TrafficKind::A, TrafficVersion::V6, 3, 20, 10);
         assert_eq!((peers.lowpan_carried, peers.lowpan_elided), (Some(18.0), Some(16.0)));
-        assert_eq!(measure(TrafficKind::A, IpVersion::V4, 3, 20, 10).lowpan_carried, None);
+        assert_eq!(measure(TrafficKind::A, TrafficVersion::V4, 3, 20, 10).lowpan_carried, None);
     }
 }

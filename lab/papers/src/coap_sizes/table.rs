@@ -8,7 +8,7 @@ use crate::form::{Figures, PaperRun};
 use crate::pair::{EndPair, PairEnd, PairSettings};
 use crate::paper::PaperError;
 use crate::sweep::sweep;
-use crate::traffic::{CoapFlow, IpVersion, TrafficKind, TrafficPacket};
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Packets at the start of a flow that are not counted.
 const START: u64 = 200;
@@ -57,7 +57,7 @@ impl SizeMode {
 #[derive(Clone, Copy, Debug)]
 struct SizeJob {
     kind: TrafficKind,
-    version: IpVersion,
+    version: TrafficVersion,
     way: SizeMode,
     seed: u64,
 }
@@ -111,8 +111,10 @@ fn steady(job: &SizeJob) -> Result<Steady, PaperError> {
 
 pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let (plan, progress) = (run.plan, run.progress);
-    let flows: Vec<_> =
-        IpVersion::ALL.into_iter().flat_map(|version| TrafficKind::ALL.map(|kind| (kind, version))).collect();
+    let flows: Vec<_> = TrafficVersion::ALL
+        .into_iter()
+        .flat_map(|version| TrafficKind::ALL.map(|kind| (kind, version)))
+        .collect();
     let jobs: Vec<_> = flows
         .iter()
         .flat_map(|&(kind, version)| SizeMode::ALL.map(|way| SizeJob { kind, version, way, seed: plan.seed }))
@@ -167,7 +169,7 @@ mod tests {
         // Measured with rohc-lib over IPv6: 3 octets and the CoAP message.
         let sizes = [12.0, 26.0, 14.0, 16.0, 14.0, 37.0, 15.0, 84.0, 28.0, 36.0, 19.0, 12.0, 30.0];
         for (kind, size) in TrafficKind::ALL.into_iter().zip(sizes) {
-            let job = SizeJob { kind, version: IpVersion::V6, way: SizeMode::Udp, seed: 5 };
+            let job = SizeJob { kind, version: TrafficVersion::V6, way: SizeMode::Udp, seed: 5 };
             let steady = steady(&job).unwrap();
             assert_eq!((steady.octets, steady.not_exact), (size, 0), "{kind:?}");
         }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-use crate::traffic::{IpVersion, write_headers};
+use crate::traffic::{TrafficVersion, write_headers};
 
 /// Period of the sender's timer. `iperf3` sends due packets whenever its pacing timer of 1 ms expires.
 const TICK: Duration = Duration::from_millis(1);
@@ -56,7 +56,7 @@ impl IperfFlow {
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
         let ends = [(&SENDER, self.source_port), (&RECEIVER, IPERF_PORT)];
-        write_headers(&mut packet, IpVersion::V4, self.ip_id.wrapping_add(number as u16), ends);
+        write_headers(&mut packet, TrafficVersion::V4, self.ip_id.wrapping_add(number as u16), ends);
         packet
     }
 
