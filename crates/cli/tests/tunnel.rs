@@ -176,14 +176,14 @@ fn wrong_arguments_start_nothing() {
         (&["run", udp], &["--key FILE", "--insecure"]),
         (&["run", "ule+udp://192.0.2.1:7000"], &["--key FILE", "--open"]),
         (&["run", udp, "--key", "k", "--mtu", "1279", "--address", "fd09::1/64"], &["--mtu", "1280"]),
-        (&["run", "udp://:99999", "--insecure"], &["\"99999\" is no port", "1 to 65535"]),
+        (&["run", "udp://:99999", "--insecure"], &["\"99999\" is not a port", "1 to 65535"]),
         (
             &["run", "udp://:7000", "--insecure", "--address", "10.9.0.300/24"],
             &["CARRIER", "--insecure", "--address: has \"10.9.0.300/24\""],
         ),
         (
             &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
-            &["it has listen, keepalive, iface, ttl, mtu"],
+            &["the options are listen, keepalive, iface, ttl, mtu"],
         ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),

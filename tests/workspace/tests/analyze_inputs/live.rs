@@ -144,7 +144,7 @@ fn errors_of_interfaces_say_what_is_missing() {
         let unknown = thinair(&["analyze", "--interface", "eth7"], &[]);
         assert_eq!(unknown.status.code(), Some(1));
         assert!(
-            stderr(&unknown).contains("there is no interface `eth7`; there are lo"),
+            stderr(&unknown).contains("no interface `eth7`; the interfaces are lo"),
             "{}",
             stderr(&unknown)
         );
