@@ -4,6 +4,6 @@
 
 use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::packaging::{Input, run};
-use thinair_tunnel::plan::Packaging;
+use thinair_tunnel::site_config::Packaging;
 
 fuzz_target!(|input: Input<'_>| run(|_| Packaging::Packed, &input, |_| {}));

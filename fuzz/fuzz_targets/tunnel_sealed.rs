@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_tunnel::plan::Suite;
 use thinair_tunnel::seal::{
-    BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Key, Keys, Opened, Over, PeerKeys,
-    Random, Seal, TwoWay,
+    BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over,
+    PeerKeys, Random, Seal, TwoWay,
 };
+use thinair_tunnel::site_config::Suite;
 use thinair_tunnel::unit::SiteId;
 use thinair_wire::time::Instant;
 
@@ -194,7 +194,7 @@ fn two_way(over: Over, end: u8) -> TwoWay {
 fn group(site: u8) -> Group {
     let [one, two] = [1, 2].map(|site| SiteId::new(site).expect("not zero"));
     let (own, other) = if site == 1 { (one, two) } else { (two, one) };
-    let plan = GroupPlan {
+    let plan = GroupConfig {
         own: Some(own),
         sites: vec![other],
         keys: keys(),

@@ -5,7 +5,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_tunnel::line::{Deframer, Framer};
-use thinair_tunnel::plan::Framing;
+use thinair_tunnel::site_config::Framing;
 
 /// Maximum size of a datagram in octets.
 const LARGEST: usize = 600;

@@ -7,7 +7,7 @@ use arbitrary::Arbitrary;
 use thinair_tunnel::packaging::{
     BodyIn, Packager, PackagerConfig, PushError, Unpackager, UnpackagerCounters, rtp,
 };
-use thinair_tunnel::plan::{Mesh, Others, Packaging, Peer, Site};
+use thinair_tunnel::site_config::{Mesh, Others, Packaging, Peer, Site};
 use thinair_tunnel::unit::{Protocol, SiteId, Unit};
 use thinair_ule::{Npa, Pid};
 use thinair_wire::time::Instant;

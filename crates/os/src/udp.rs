@@ -136,6 +136,8 @@ pub struct Received {
     /// Octets of the buffer of each.
     room: usize,
     datagrams: Vec<Arrival>,
+    /// How many of them were [taken](Self::take_next).
+    taken: usize,
 }
 
 /// Properties of a received datagram.
@@ -154,7 +156,7 @@ impl Received {
     /// Creates buffers for `count` datagrams, at most [`MOST`], of `room` octets each.
     pub fn new(count: usize, room: usize) -> Self {
         let (count, room) = (count.clamp(1, MOST), room.max(1));
-        Self { octets: vec![0; count * room], room, datagrams: Vec::with_capacity(count) }
+        Self { octets: vec![0; count * room], room, datagrams: Vec::with_capacity(count), taken: 0 }
     }
 
     /// Receives waiting datagrams, in place of those of the previous call. Returns their number, those that were too long
@@ -165,6 +167,7 @@ impl Received {
     /// datagram (for example ECONNREFUSED).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.datagrams.clear();
+        self.taken = 0;
         batch::receive(socket, &mut self.octets, self.room, &mut self.datagrams)?;
         Ok(self.datagrams.len())
     }
@@ -184,11 +187,13 @@ impl Received {
         whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
     }
 
-    /// Iterates as [`iter`](Self::iter), with mutable octets.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&mut [u8], Option<SocketAddr>)> {
-        let chunks = self.octets.chunks_exact_mut(self.room);
-        let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
-        whole.map(|(chunk, arrival)| (&mut chunk[..arrival.len], arrival.from))
+    /// Takes the next datagram, to be changed in place, and where it came from: `Some(None)` stands for one that was too long, and
+    /// is not there.
+    pub fn take_next(&mut self) -> Option<Option<(&mut [u8], Option<SocketAddr>)>> {
+        let Arrival { len, is_cut, from, .. } = *self.datagrams.get(self.taken)?;
+        let start = self.taken * self.room;
+        self.taken += 1;
+        Some((!is_cut).then(|| (&mut self.octets[start..start + len], from)))
     }
 
     /// Returns the number of datagrams that were too long, and dropped.
@@ -323,8 +328,9 @@ mod tests {
         assert_eq!(received.receive(&other).unwrap(), 5);
         assert_eq!(all(&received), [vec![1; 10], vec![3; 9], vec![]]);
         assert_eq!(received.too_long(), 2);
-        let in_place: Vec<_> = received.iter_mut().map(|(datagram, _)| datagram.len()).collect();
-        assert_eq!(in_place, [10, 9, 0]);
+        let next = || received.take_next().map(|next| next.map(|(datagram, _)| datagram.len()));
+        let in_place: Vec<_> = std::iter::from_fn(next).collect();
+        assert_eq!(in_place, [Some(10), None, Some(9), Some(0), None]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::Instant as Clock;
 
-use thinair_tunnel::plan::Suite;
 use thinair_tunnel::seal::{BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay};
+use thinair_tunnel::site_config::Suite;
 use thinair_wire::time::Instant;
 
 const RUNS: usize = 2_000;

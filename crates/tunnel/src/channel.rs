@@ -21,14 +21,14 @@ use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
 
 pub use allowed::{AllowedError, AllowedIps};
-pub use counters::{Counters, Feedback, Kinds, Reasons, Way};
+pub use counters::{Counters, DirectionCounters, Feedback, Kinds, Reasons};
 pub use feedback::{NACK_INTERVAL, NACKS_A_SECOND};
 pub use outcome::{NotReceived, NotSent, Sent};
 pub use setup::{Role, Setup, SetupError};
 pub use spaces::{Cids, FEW, LIVE};
 
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 use bridge::BridgedFrame;
 use ends::ChannelEnds;
@@ -52,7 +52,7 @@ const FRONT: usize = bridge::HEADER + feedback::ROOM;
 #[derive(Debug)]
 pub struct Channel {
     spaces: Spaces,
-    plan: ChannelPlan,
+    config: ChannelConfig,
     own: Option<SiteId>,
     bridged: bool,
     as_is: bool,
@@ -72,7 +72,7 @@ pub struct Channel {
 impl Channel {
     /// Returns a channel, and allocates all its memory.
     pub fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let Setup { plan, mtu, largest_unit, mrru, .. } = *setup;
+        let Setup { config, mtu, largest_unit, mrru, .. } = *setup;
         if largest_unit < 20 {
             return Err(SetupError::Narrow(largest_unit));
         }
@@ -84,10 +84,10 @@ impl Channel {
         let mtu = usize::from(mtu);
         Ok(Self {
             spaces,
-            plan: plan.clone(),
+            config: config.clone(),
             own,
             bridged: setup.bridged,
-            as_is: setup.bridged || plan.by_type && setup.typed,
+            as_is: setup.bridged || config.by_type && setup.typed,
             mtu,
             largest_unit,
             mrru: usize::from(mrru),
@@ -148,7 +148,7 @@ impl Channel {
             return Err(NotSent::TooLong { octets: ip.len(), most: self.mtu });
         }
         let room = self.room.get_mut(FRONT..).unwrap_or_default();
-        let compressed = self.spaces.compress(self.now, &self.plan, ip, room)?;
+        let compressed = self.spaces.compress(self.now, &self.config, ip, room)?;
         let as_is = match (self.as_is, self.bridged) {
             (false, _) => None,
             (true, true) => Some(Protocol::Bridged),
@@ -236,7 +236,7 @@ impl Channel {
         if to.is_some() && to != self.own {
             return Err(NotReceived::NotForUs);
         }
-        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+        let Some(ends) = self.spaces.receiving(&self.config, large) else {
             return Err(NotReceived::Unexpected(protocol));
         };
         if !ends.knows(from) {
@@ -292,7 +292,7 @@ impl Channel {
         octets: &[u8],
     ) -> Result<usize, NotReceived> {
         let parts = packet::parts(octets).map_err(|e| NotReceived::Decompress(DecompressError::Packet(e)))?;
-        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+        let Some(ends) = self.spaces.receiving(&self.config, large) else {
             return Err(NotReceived::Unexpected(Protocol::Rohc));
         };
         if !parts.feedback.octets().is_empty() {
@@ -307,7 +307,7 @@ impl Channel {
             }
         };
         let room = self.delivered.get_mut(bridge::HEADER..).unwrap_or_default();
-        let due = self.now + self.plan.feedback_wait;
+        let due = self.now + self.config.feedback_wait;
         match ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
             Ok(done) => {
                 self.spaces.note_received(large);
@@ -349,7 +349,7 @@ impl Channel {
     /// Resets contexts after a restart of the peer or of a site, which has lost its contexts. In a mesh, our
     /// contexts are reinitialized for all sites, so that the restarted one can decompress at once.
     pub fn reset(&mut self, from: Option<SiteId>) {
-        self.spaces.reset(&self.plan, from);
+        self.spaces.reset(&self.config, from);
     }
 
     /// Counters since the start.

@@ -1,7 +1,7 @@
-//! Configuration: files and arguments become a plan.
+//! Files and arguments become the configuration of a site.
 //!
 //! Values are collected by key, from all sources: `mtu`, for instance, in `[carrier]` of a TOML file, after
-//! the `?` of the carrier's URL, or as an argument. [`plan`] checks all values together and fills in
+//! the `?` of the carrier's URL, or as an argument. [`site_config`] checks all values together and fills in
 //! defaults. A [`ConfigError`] contains the place of a wrong value, and advice.
 //!
 //! Only the files of the configuration itself are opened here; devices, sockets and key files are opened by
@@ -35,9 +35,9 @@ pub use settings::Settings;
 #[cfg(target_os = "linux")]
 pub(crate) use words::masked;
 
-use crate::plan::{Carrier, Packaging, Plan, Security};
+use crate::site_config::{Carrier, Packaging, Security, SiteConfig};
 
-/// Environment on which a plan depends.
+/// Environment on which a configuration depends.
 pub struct Surroundings<'s> {
     /// Folder of the tunnel while it runs, for its lock and its sockets. `None`: no folder.
     pub runtime: Option<PathBuf>,
@@ -57,11 +57,11 @@ pub fn system_resolver(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// Makes a plan of the settings.
+/// Makes a configuration of the settings.
 ///
 /// # Errors
 /// A setting is wrong or missing, or contradicts another one.
-pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan, ConfigError> {
+pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<SiteConfig, ConfigError> {
     let scheme = carrier::scheme(settings)?;
     let security = security::security(settings, scheme, others::is_mesh(settings))?;
     let inside = inside::inside(settings);
@@ -82,7 +82,7 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
     let is_open = matches!(security, Security::Open);
     let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
     let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
-    Ok(Plan {
+    Ok(SiteConfig {
         inside: inside?,
         carrier: carried.carrier,
         security,

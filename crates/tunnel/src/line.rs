@@ -15,7 +15,7 @@ use thinair_wire::crc::fcs32;
 
 pub use counters::{DeframerCounters, FramerCounters};
 
-use crate::plan::Framing;
+use crate::site_config::Framing;
 
 /// Length of the CRC-32, in octets.
 pub const CRC: usize = 4;

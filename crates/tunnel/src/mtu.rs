@@ -10,8 +10,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use thinair_rohc::Integrity;
 
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 use crate::seal::Around;
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 
 /// Minimum MTU of an interface with IPv6 (RFC 8200, section 5).
 pub const IPV6_LEAST: u16 = 1_280;
@@ -56,7 +56,7 @@ const UNIT_LEAST: usize = 20;
 pub struct Budget {
     /// MTU of the interface: size of the longest IP packet.
     pub mtu: u16,
-    /// True if the plan sets it.
+    /// True if the configuration sets it.
     pub is_given: bool,
     /// MRRU of the channel: size of the largest segmented unit, with its CRC; 0 disables segments.
     pub mrru: u16,
@@ -123,7 +123,7 @@ pub struct OverheadLayer {
     pub more: &'static str,
 }
 
-/// Reason why sizes are impossible: the plan is wrong.
+/// Reason why sizes are impossible: the configuration is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// No room is left for units.
@@ -181,7 +181,7 @@ pub enum BudgetError {
         need: usize,
         /// Size of the largest unit.
         room: usize,
-        /// MRRU of the plan.
+        /// MRRU of the configuration.
         mrru: u16,
         /// Minimum MRRU for such packets.
         least: usize,
@@ -205,14 +205,15 @@ pub enum BudgetError {
 }
 
 impl Budget {
-    /// Returns the budget of a plan.
-    pub fn of(plan: &Plan) -> Result<Self, BudgetError> {
+    /// Returns the budget of a configuration.
+    pub fn of(config: &SiteConfig) -> Result<Self, BudgetError> {
         let mut layers = Vec::new();
         let mut below = 0;
         let mut layer = |name, octets, more| layers.push(OverheadLayer { name, octets, more });
-        let largest_datagram = match &plan.carrier {
+        let largest_datagram = match &config.carrier {
             Carrier::Udp { mtu, .. } => {
-                let (name, octets) = if is_over_ipv6(plan) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
+                let (name, octets) =
+                    if is_over_ipv6(config) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
                 layer(name, octets, "");
                 layer("UDP", 8, "");
                 below = octets + 8;
@@ -229,8 +230,8 @@ impl Budget {
             }
             Carrier::File { .. } => usize::MAX,
         };
-        let around = Around::of(plan);
-        match plan.security {
+        let around = Around::of(config);
+        match config.security {
             Security::Key { .. } => {
                 layer("seal header", around.header, "6 with the whole counter");
                 layer("tag", around.tag, "");
@@ -238,7 +239,7 @@ impl Budget {
             Security::Insecure => layer("kind", around.header, ""),
             Security::Open => {}
         }
-        let carrier_mtu = match &plan.carrier {
+        let carrier_mtu = match &config.carrier {
             Carrier::Udp { mtu, .. } | Carrier::Serial { mtu, .. } => *mtu,
             Carrier::File { .. } => u16::MAX,
         };
@@ -248,19 +249,19 @@ impl Budget {
             return Err(BudgetError::Keys { mtu: carrier_mtu, room: largest_datagram, need, least });
         }
         let for_body = largest_datagram.saturating_sub(around.most());
-        let (largest_body, largest_unit) = units(plan, for_body, &mut layer)?;
+        let (largest_body, largest_unit) = units(config, for_body, &mut layer)?;
         let outer: usize = layers.iter().map(|layer| layer.octets).sum();
-        let bridged = plan.inside.bridged;
+        let bridged = config.inside.bridged;
         if largest_unit < UNIT_LEAST {
             return Err(BudgetError::Narrow { mtu: carrier_mtu, overhead: outer });
         }
         if bridged {
             layers.push(OverheadLayer { name: "Ethernet", octets: ETHERNET, more: "" });
         }
-        let (mtu, mrru) = inside(plan, largest_unit)?;
+        let (mtu, mrru) = inside(config, largest_unit)?;
         Ok(Self {
             mtu,
-            is_given: plan.inside.mtu.is_some(),
+            is_given: config.inside.mtu.is_some(),
             mrru,
             is_cut: usize::from(mtu) + GROWTH
                 > largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 }),
@@ -268,11 +269,11 @@ impl Budget {
             largest_body,
             largest_unit,
             layers,
-            integrity: integrity(plan),
+            integrity: integrity(config),
             carrier_mtu,
             outer: below,
             bridged,
-            packed: matches!(&plan.carrier, Carrier::Udp { packaging: Packaging::Packed, .. }),
+            packed: matches!(&config.carrier, Carrier::Udp { packaging: Packaging::Packed, .. }),
         })
     }
 
@@ -297,12 +298,12 @@ impl Budget {
 
 /// Returns the size of the largest body, and of the largest unit in it, with room for `for_body` octets.
 fn units(
-    plan: &Plan,
+    config: &SiteConfig,
     for_body: usize,
     layer: &mut impl FnMut(&'static str, usize, &'static str),
 ) -> Result<(usize, usize), BudgetError> {
     let packed = Packaging::Packed;
-    let (packaging, rtp, mtu) = match &plan.carrier {
+    let (packaging, rtp, mtu) = match &config.carrier {
         Carrier::Udp { packaging, rtp, mtu, .. } => (packaging, *rtp, *mtu),
         Carrier::Serial { mtu, .. } => (&packed, false, *mtu),
         Carrier::File { packaging, .. } => (packaging, false, u16::MAX),
@@ -337,17 +338,17 @@ fn units(
 }
 
 /// Returns MTU and MRRU for units of `largest_unit` octets.
-fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
-    let bridged = plan.inside.bridged;
+fn inside(config: &SiteConfig, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
+    let bridged = config.inside.bridged;
     let room = largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 });
     // An unlimited carrier does not require a large MTU.
     let usual = if largest_unit >= SNDU_MOST { USUAL } else { u16::MAX };
     let fits = u16::try_from(room.saturating_sub(GROWTH)).unwrap_or(u16::MAX).min(usual);
-    let mtu = plan.inside.mtu.unwrap_or(fits.max(IPV6_LEAST));
+    let mtu = config.inside.mtu.unwrap_or(fits.max(IPV6_LEAST));
     if mtu < IPV4_LEAST {
         return Err(BudgetError::TooSmall(mtu));
     }
-    if mtu < IPV6_LEAST && has_ipv6_inside(plan) {
+    if mtu < IPV6_LEAST && has_ipv6_inside(config) {
         return Err(BudgetError::TooSmallForIpv6(mtu));
     }
     let need = usize::from(mtu) + GROWTH;
@@ -359,7 +360,7 @@ fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
     if !fits && least > usize::from(u16::MAX) {
         return Err(BudgetError::TooLarge(mtu));
     }
-    match plan.channel.mrru {
+    match config.channel.mrru {
         Some(mrru) if !fits && usize::from(mrru) < least => {
             Err(BudgetError::Mrru { mtu, need, room: largest_unit, mrru, least })
         }
@@ -375,15 +376,15 @@ fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
 ///
 /// A tag of 8 octets or more is a MIC. Serial lines and SNDUs have a CRC-32 that is checked at the end of the
 /// link; GSE has one over fragmented PDUs only, and UDP has a checksum of 16 bits.
-pub fn integrity(plan: &Plan) -> Integrity {
-    let ends_with_crc = match &plan.carrier {
+pub fn integrity(config: &SiteConfig) -> Integrity {
+    let ends_with_crc = match &config.carrier {
         Carrier::Serial { crc, .. } => *crc,
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => match packaging {
             Packaging::Ts { .. } => true,
             Packaging::Gse { .. } | Packaging::Packed => false,
         },
     };
-    match &plan.security {
+    match &config.security {
         Security::Key { suite, .. } if suite.tag() >= 8 => Integrity::Mic,
         Security::Key { .. } | Security::Open | Security::Insecure if ends_with_crc => Integrity::Crc32,
         Security::Key { .. } | Security::Open | Security::Insecure => Integrity::None,
@@ -391,10 +392,10 @@ pub fn integrity(plan: &Plan) -> Integrity {
 }
 
 /// True if datagrams can be sent over IPv6: they need room for its header.
-fn is_over_ipv6(plan: &Plan) -> bool {
-    let Carrier::Udp { listen, group, .. } = &plan.carrier else { return false };
+fn is_over_ipv6(config: &SiteConfig) -> bool {
+    let Carrier::Udp { listen, group, .. } = &config.carrier else { return false };
     let is_six = |address: &SocketAddr| is_six(&address.ip());
-    let others = match &plan.others {
+    let others = match &config.others {
         Others::Peers(peers) => {
             // A peer that contacts an IPv6 socket uses IPv6, or may use it.
             let comes = |address: Option<SocketAddr>| address.unwrap_or(*listen);
@@ -405,8 +406,8 @@ fn is_over_ipv6(plan: &Plan) -> bool {
     others || group.as_ref().is_some_and(|(group, _)| self::is_six(group))
 }
 
-fn has_ipv6_inside(plan: &Plan) -> bool {
-    let prefixes = plan.inside.addresses.iter().chain(&plan.inside.routes);
+fn has_ipv6_inside(config: &SiteConfig) -> bool {
+    let prefixes = config.inside.addresses.iter().chain(&config.inside.routes);
     prefixes.into_iter().any(|(address, _)| is_six(address))
 }
 

@@ -21,7 +21,7 @@ use thinair_wire::time::Instant;
 
 pub use counters::{PackagerCounters, UnpackagerCounters};
 
-use crate::plan::{Others, Packaging, Peer};
+use crate::site_config::{Others, Packaging, Peer};
 use crate::unit::{Protocol, SiteId, Unit};
 
 /// Receiver of bodies.
@@ -57,7 +57,7 @@ pub struct BodyIn<'b> {
     pub addressed: bool,
 }
 
-/// Settings of a [`Packager`] in addition to the plan.
+/// Settings of a [`Packager`] in addition to the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct PackagerConfig {
     /// Maximum size of a body in octets, without header and trailer of the datagram.
@@ -78,7 +78,7 @@ impl PackagerConfig {
     }
 }
 
-/// Reason why the plan of a packaging is invalid.
+/// Reason why the configuration of a packaging is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackagingError {
     /// Bodies are too small for their minimum content.
@@ -297,7 +297,7 @@ impl Packager {
     }
 
     /// Reports that no more units are pending: an incomplete body is sent now, or after the waiting time of
-    /// the plan.
+    /// the configuration.
     pub fn pause(&mut self, now: Instant, sink: BodySink<'_>) {
         match &mut self.0 {
             Sending::Packed(packer) => packer.pause(sink),
@@ -353,11 +353,11 @@ enum Receiving {
 
 impl Unpackager {
     /// Returns an unpackager for bodies of all other ends: in TS each has its PID, which is that of this site
-    /// if the plan has none. If datagrams of several peers are identified by other means than the PID, as
+    /// if the configuration has none. If datagrams of several peers are identified by other means than the PID, as
     /// with GSE or a common PID, each peer needs its own: [`of_peer`](Self::of_peer).
     ///
     /// The sender of a unit is identified by PID, or in GSE by the Input Stream Identifier, which is the
-    /// number of a site: sites of a mesh by their number, peers by their index in the plan, from 1.
+    /// number of a site: sites of a mesh by their number, peers by their index in the configuration, from 1.
     pub fn new(
         packaging: &Packaging,
         others: &Others,

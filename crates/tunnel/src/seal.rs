@@ -33,7 +33,7 @@ mod tests;
 
 pub use around::Around;
 pub use epochs::{Epoch, EpochStore, FileStore};
-pub use group::{BadGroup, Group, GroupPlan};
+pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};

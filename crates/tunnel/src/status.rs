@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use counters::{Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, Way};
+pub use counters::{
+    Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
+};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};
 
@@ -103,9 +105,9 @@ pub struct CarrierStatus {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficTotals {
     /// From the interface to the carrier.
-    pub sent: Way,
+    pub sent: TrafficCounters,
     /// From the carrier to the interface.
-    pub received: Way,
+    pub received: TrafficCounters,
     /// Octets on the carrier by octets inside, in both directions; below 1 is a saving. Absent without
     /// packets.
     pub ratio: Option<f64>,
@@ -281,7 +283,7 @@ impl Status {
 
 impl TrafficTotals {
     /// Returns both directions, and the ratios that follow from them.
-    pub fn new(sent: Way, received: Way) -> Self {
+    pub fn new(sent: TrafficCounters, received: TrafficCounters) -> Self {
         let inside = sent.octets + received.octets;
         let ratio = |octets: u64| (inside > 0).then(|| octets as f64 / inside as f64);
         Self {
@@ -388,7 +390,7 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(TrafficTotals::new(Way::default(), Way::default()).ratio, None);
+        assert_eq!(TrafficTotals::new(TrafficCounters::default(), TrafficCounters::default()).ratio, None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use thinair_capture::{LinkType, Timestamp, Writer};
 use thinair_tunnel::packaging::{Packager, PackagerConfig, rtp};
-use thinair_tunnel::plan::{Others, Packaging};
+use thinair_tunnel::site_config::{Others, Packaging};
 use thinair_tunnel::unit::{Protocol, Unit};
 use thinair_ule::Pid;
 use thinair_wire::time::Instant;

@@ -19,8 +19,8 @@ mod linux {
     use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
-    use thinair_tunnel::plan::Plan;
     use thinair_tunnel::seal::Keys;
+    use thinair_tunnel::site_config::SiteConfig;
     use thinair_tunnel::status::socket;
 
     const LOAD: Load = Load { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
@@ -110,7 +110,7 @@ mod linux {
         daemon.run().map_err(|why| why.to_string())
     }
 
-    fn plan(end: &str, namespace: &str, is_sealed: bool, folder: &Path) -> Result<Plan, String> {
+    fn plan(end: &str, namespace: &str, is_sealed: bool, folder: &Path) -> Result<SiteConfig, String> {
         let (own, (from, to)) =
             if end == "here" { (HERE, (17_001, 17_002)) } else { (THERE, (17_002, 17_001)) };
         let security =
@@ -128,7 +128,7 @@ mod linux {
             templates: &|_| Ok(Vec::new()),
             resolve: &config::system_resolver,
         };
-        config::plan(&settings, &surroundings).map_err(|why| why.to_string())
+        config::site_config(&settings, &surroundings).map_err(|why| why.to_string())
     }
 
     pub(super) fn main() {

@@ -328,7 +328,7 @@ mod tests {
                 templates: &|_| Ok(Vec::new()),
                 resolve: &config::system_resolver,
             };
-            let plan = config::plan(&settings, &surroundings).unwrap();
+            let plan = config::site_config(&settings, &surroundings).unwrap();
             assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead, "{name}");
         }
     }

@@ -8,8 +8,8 @@ use serde_json::json;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::plan::Plan;
 use thinair_tunnel::seal::Keys;
+use thinair_tunnel::site_config::SiteConfig;
 
 use super::sources::Folders;
 use super::{describe, sources};
@@ -78,14 +78,14 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if wrong.is_empty() { 0 } else { 2 }))
 }
 
-fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
+fn plan(file: &std::path::Path) -> anyhow::Result<SiteConfig> {
     let name = file.file_stem().and_then(|name| name.to_str());
     let settings = sources::read(file)?;
     Ok(sources::plan(&settings, &Folders::of(&settings, name)?, &config::system_resolver)?)
 }
 
 /// Returns the key ids of each file, by which ends can compare keys, and the errors in key files.
-fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
+fn keys(plan: &SiteConfig) -> (Vec<String>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for file in plan.key_files() {
         match Keys::read(&file) {

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use thinair_tunnel::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 
 /// Returns a plan as lines of a label and a text.
-pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
+pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     let inside = &plan.inside;
     let mut rows = vec![("interface", interface(plan)), ("addresses", networks(&inside.addresses))];
     if !inside.routes.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn interface(plan: &Plan) -> String {
+fn interface(plan: &SiteConfig) -> String {
     let inside = &plan.inside;
     let mut text = format!("{} ({})", inside.name, if inside.bridged { "TAP" } else { "TUN" });
     if let Some(namespace) = &inside.namespace {
@@ -97,7 +97,7 @@ fn packed(packaging: &Packaging) -> String {
     }
 }
 
-fn security(plan: &Plan) -> String {
+fn security(plan: &SiteConfig) -> String {
     match &plan.security {
         Security::Key { suite, .. } => {
             let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
@@ -109,7 +109,7 @@ fn security(plan: &Plan) -> String {
     }
 }
 
-fn channel(plan: &Plan) -> String {
+fn channel(plan: &SiteConfig) -> String {
     let channel = &plan.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
     format!(
@@ -124,7 +124,7 @@ fn channel(plan: &Plan) -> String {
 fn others(others: &Others) -> Vec<(&'static str, String)> {
     match others {
         Others::Peers(peers) => {
-            let peer = |peer: &thinair_tunnel::plan::Peer| {
+            let peer = |peer: &thinair_tunnel::site_config::Peer| {
                 let mut text = peer.name.clone();
                 text += &peer.address.map(|address| format!(" at {address}")).unwrap_or_default();
                 text += &peer.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
@@ -159,7 +159,7 @@ fn others(others: &Others) -> Vec<(&'static str, String)> {
 }
 
 /// Returns warnings about a plan that is valid and may be unintended.
-pub(super) fn warnings(plan: &Plan) -> Vec<&'static str> {
+pub(super) fn warnings(plan: &SiteConfig) -> Vec<&'static str> {
     let mut notes = Vec::new();
     match &plan.security {
         Security::Insecure => notes.push(
@@ -184,7 +184,7 @@ pub(super) fn warnings(plan: &Plan) -> Vec<&'static str> {
 
 /// Returns [`warnings`], and notes for a reader of the configuration that a log need not repeat at every
 /// start.
-pub(super) fn notes(plan: &Plan) -> Vec<&'static str> {
+pub(super) fn notes(plan: &SiteConfig) -> Vec<&'static str> {
     let mut notes = warnings(plan);
     if matches!(plan.security, Security::Key { .. }) && plan.channel.pad <= 1 {
         notes.push(
@@ -196,7 +196,7 @@ pub(super) fn notes(plan: &Plan) -> Vec<&'static str> {
 }
 
 /// Returns a plan as JSON.
-pub(super) fn to_json(plan: &Plan) -> Value {
+pub(super) fn to_json(plan: &SiteConfig) -> Value {
     let strings = |list: &[(IpAddr, u8)]| -> Vec<String> {
         list.iter().map(|(address, bits)| format!("{address}/{bits}")).collect()
     };

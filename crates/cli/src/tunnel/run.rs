@@ -101,7 +101,7 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     let again = options.clone();
     let source = Source {
         files: Box::new(move || sources::files(&again).map_err(|error| format!("{error:#}"))),
-        plan: Box::new(move |files, resolve| {
+        config: Box::new(move |files, resolve| {
             let settings = sources::settings(files, &options).map_err(|error| error.to_string())?;
             sources::plan(&settings, &folders, resolve).map_err(|error| error.to_string())
         }),

@@ -11,7 +11,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_tunnel::config::{self, Settings, Surroundings};
 #[cfg(target_os = "linux")]
 use thinair_tunnel::daemon::{RunFolder, RunFolderError};
-use thinair_tunnel::plan::Plan;
+use thinair_tunnel::site_config::SiteConfig;
 
 use super::options::TunnelOptions;
 use crate::template;
@@ -132,9 +132,9 @@ pub(super) fn plan(
     settings: &Settings,
     folders: &Folders,
     resolve: &Resolve<'_>,
-) -> Result<Plan, config::ConfigError> {
+) -> Result<SiteConfig, config::ConfigError> {
     let Folders { runtime, state } = folders.clone();
-    config::plan(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
+    config::site_config(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
 }
 
 /// Resolver of host names.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::plan::{Peer, Site};
+use crate::site_config::{Peer, Site};
 
-/// Prefixes of all peers, or of all sites of a mesh, by their index in the plan.
+/// Prefixes of all peers, or of all sites of a mesh, by their index in the configuration.
 ///
 /// Between peers, an address belongs to the peer with the longest matching prefix: packets to it are sent to
 /// this peer, and are accepted from no other. Sites of a mesh receive all packets; a source is accepted from
@@ -32,7 +32,7 @@ impl Prefix {
     }
 }
 
-/// Reason why prefixes are invalid: the plan is wrong.
+/// Reason why prefixes are invalid: the configuration is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedError {
     /// A prefix is longer than an address.

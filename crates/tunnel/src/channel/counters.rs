@@ -8,9 +8,9 @@ use thinair_rohc::{Compressed, Decompressed, Format};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Packets or frames from the interface.
-    pub sent: Way,
+    pub sent: DirectionCounters,
     /// Packets or frames delivered to the interface.
-    pub received: Way,
+    pub received: DirectionCounters,
     /// Compressed packets, by purpose of their ROHC packets.
     pub compressed: Kinds,
     /// Decompressed packets, by purpose of their ROHC packets.
@@ -37,7 +37,7 @@ pub struct Counters {
 
 /// Counters of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct DirectionCounters {
     /// Packets, or frames.
     pub packets: u64,
     /// Octets of packets or frames.

@@ -16,8 +16,8 @@ use super::counters::{self, Counters};
 use super::feedback::{Limiter, PendingElements};
 use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 
 /// Blocks for extension headers: number per context, and maximum.
@@ -164,8 +164,8 @@ impl Back {
 
 impl ChannelEnds {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let plan = setup.plan;
-        let parameters = Parameters::new(plan.cids, plan.max_cid, plan.profiles)
+        let config = setup.config;
+        let parameters = Parameters::new(config.cids, config.max_cid, config.profiles)
             .map_err(SetupError::Channel)?
             .with_mrru(setup.mrru)
             .with_integrity_below(setup.integrity);
@@ -175,17 +175,17 @@ impl ChannelEnds {
             Role::Mesh { feedback, .. } => feedback,
         };
         let is_mesh = matches!(setup.role, Role::Mesh { .. });
-        if is_mesh && answers && plan.mode == Mode::Reliable {
+        if is_mesh && answers && config.mode == Mode::Reliable {
             return Err(SetupError::ReliableMesh);
         }
-        if !answers && plan.mode != Mode::Unidirectional {
+        if !answers && config.mode != Mode::Unidirectional {
             let error = if is_mesh { SetupError::NobodyAnswers } else { SetupError::NoWayBack };
-            return Err(error(plan.mode));
+            return Err(error(config.mode));
         }
         let limiter = Limiter::new(parameters.contexts());
         let kind = match setup.role {
             Role::Pair | Role::OneWay => {
-                return Ok(Self::pair(plan, parameters, answers, setup.feedback_interval, setup.seed));
+                return Ok(Self::pair(config, parameters, answers, setup.feedback_interval, setup.seed));
             }
             Role::Mesh { own, sites, feedback } => {
                 let mut hearing: Vec<Hearing> = Vec::with_capacity(sites.len());
@@ -196,12 +196,12 @@ impl ChannelEnds {
                         return Err(SetupError::Twice(site.number()));
                     }
                     *place = number;
-                    let decompressor = decompressor(plan, parameters);
+                    let decompressor = decompressor(config, parameters);
                     let back =
                         Back::new(feedback && own.is_some(), parameters.contexts(), setup.feedback_interval);
                     hearing.push(Hearing { site, decompressor, back, lost: Lost::default() });
                 }
-                let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
+                let compressor = own.map(|_| compressor(config, parameters, setup.seed, true));
                 let combined =
                     (feedback && own.is_some()).then(|| Combined::new(sites.to_vec(), parameters.contexts()));
                 ChannelKind::Mesh(MeshChannel { own, compressor, sites: hearing, places, combined })
@@ -211,13 +211,13 @@ impl ChannelEnds {
     }
 
     fn pair(
-        plan: &ChannelPlan,
+        config: &ChannelConfig,
         parameters: Parameters,
         answers: bool,
         interval: Duration,
         seed: u64,
     ) -> Self {
-        let endpoint = endpoint(plan, parameters, seed);
+        let endpoint = endpoint(config, parameters, seed);
         let back = Back::new(answers, parameters.contexts(), interval);
         let limiter = Limiter::new(parameters.contexts());
         let kind = ChannelKind::Pair { endpoint, back, lost: Lost::default() };
@@ -225,8 +225,8 @@ impl ChannelEnds {
     }
 
     /// Returns the ends of a second channel of the pair.
-    pub(super) fn with_large_cids(&self, plan: &ChannelPlan, parameters: Parameters) -> Self {
-        Self::pair(plan, parameters, !self.no_way_back(), self.interval, !self.seed)
+    pub(super) fn with_large_cids(&self, config: &ChannelConfig, parameters: Parameters) -> Self {
+        Self::pair(config, parameters, !self.no_way_back(), self.interval, !self.seed)
     }
 
     /// True if there is no compressor.
@@ -406,7 +406,7 @@ impl ChannelEnds {
     }
 
     /// Resets the contexts of both ends. Restarts are rare, so their memory is allocated again.
-    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<SiteId>) {
+    pub(super) fn reset(&mut self, config: &ChannelConfig, from: Option<SiteId>) {
         // Sequence numbers begin at a different value than before.
         self.seed = self.seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
         let contexts = self.parameters.contexts();
@@ -414,19 +414,19 @@ impl ChannelEnds {
         match &mut self.kind {
             ChannelKind::Pair { endpoint: old, back, lost } => {
                 *lost = Lost::default();
-                *old = endpoint(plan, self.parameters, self.seed);
+                *old = endpoint(config, self.parameters, self.seed);
                 *back = Back::new(back.exists, contexts, self.interval);
             }
             ChannelKind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     if from.is_none() || from == Some(hearing.site) {
                         hearing.lost = Lost::default();
-                        hearing.decompressor = decompressor(plan, self.parameters);
+                        hearing.decompressor = decompressor(config, self.parameters);
                         hearing.back = Back::new(hearing.back.exists, contexts, self.interval);
                     }
                 }
                 if let Some(old) = &mut mesh.compressor {
-                    *old = compressor(plan, self.parameters, self.seed, true);
+                    *old = compressor(config, self.parameters, self.seed, true);
                 }
                 if let Some(combined) = &mut mesh.combined {
                     combined.clear();
@@ -455,24 +455,29 @@ fn blocks(parameters: &Parameters) -> usize {
     (BLOCKS.0 * parameters.contexts()).min(BLOCKS.1)
 }
 
-fn compressor(plan: &ChannelPlan, parameters: Parameters, seed: u64, for_many: bool) -> Compressor<'static> {
-    let mut config = plan.compressor(parameters, seed);
+fn compressor(
+    config: &ChannelConfig,
+    parameters: Parameters,
+    seed: u64,
+    for_many: bool,
+) -> Compressor<'static> {
+    let mut compression = config.compressor(parameters, seed);
     if for_many {
         // Some members may be unable to answer at times.
-        config.refresh_two_way = config.refresh;
+        compression.refresh_two_way = compression.refresh;
     }
     let memory = CompressorMemory::owned(&parameters, blocks(&parameters));
-    Compressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+    Compressor::new(compression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 
-fn decompressor(plan: &ChannelPlan, parameters: Parameters) -> Decompressor<'static> {
-    let config = DecompressorConfig { mode: plan.mode, ..DecompressorConfig::new(parameters) };
+fn decompressor(config: &ChannelConfig, parameters: Parameters) -> Decompressor<'static> {
+    let decompression = DecompressorConfig { mode: config.mode, ..DecompressorConfig::new(parameters) };
     let memory = DecompressorMemory::owned(&parameters, blocks(&parameters));
-    Decompressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+    Decompressor::new(decompression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 
-fn endpoint(plan: &ChannelPlan, parameters: Parameters, seed: u64) -> Endpoint<'static> {
-    Endpoint::new(compressor(plan, parameters, seed, false), decompressor(plan, parameters))
+fn endpoint(config: &ChannelConfig, parameters: Parameters, seed: u64) -> Endpoint<'static> {
+    Endpoint::new(compressor(config, parameters, seed, false), decompressor(config, parameters))
         .with_exchanges(Exchanges::for_channel(&parameters), Exchanges::for_channel(&parameters))
 }
 

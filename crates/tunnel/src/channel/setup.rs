@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use thinair_rohc::{Integrity, Mode};
 
-use crate::plan::ChannelPlan;
+use crate::site_config::ChannelConfig;
 use crate::unit::SiteId;
 
 /// Parameters of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'c> {
     /// Parameters that are equal at all ends.
-    pub plan: &'c ChannelPlan,
+    pub config: &'c ChannelConfig,
     /// Receivers of the channel.
     pub role: Role<'c>,
     /// Integrity check of the carrier: see [`mtu`](crate::mtu).
@@ -53,7 +53,7 @@ pub enum Role<'c> {
     },
 }
 
-/// Reason why the parameters are invalid: the plan is wrong.
+/// Reason why the parameters are invalid: the configuration is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// The parameters of the ROHC channel contradict each other.

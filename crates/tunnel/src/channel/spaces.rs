@@ -15,8 +15,8 @@ use thinair_rohc::{Channel as Parameters, CidSpace, Compressed, Instant};
 use super::counters::Counters;
 use super::ends::ChannelEnds;
 use super::{NotSent, Setup, SetupError};
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{SiteId, Unit};
 
 /// Time after its last packet for which a flow counts as live. A lost context costs the next packets of its
@@ -106,18 +106,18 @@ impl Uses {
 
 impl Spaces {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let plan = setup.plan;
+        let config = setup.config;
         let first = ChannelEnds::new(setup)?;
-        let choice = match plan.large_max_cid {
+        let choice = match config.large_max_cid {
             None => None,
             Some(max_cid) => {
-                let parameters = Parameters::new(CidSpace::Large, max_cid, plan.profiles);
+                let parameters = Parameters::new(CidSpace::Large, max_cid, config.profiles);
                 let parameters = parameters.map_err(SetupError::Channel)?;
                 let parameters = parameters.with_mrru(setup.mrru).with_integrity_below(setup.integrity);
-                Some(Choice::new(parameters, plan))
+                Some(Choice::new(parameters, config))
             }
         };
-        let cids = Cids { sent: plan.cids, received: plan.cids, sent_switches: 0, received_switches: 0 };
+        let cids = Cids { sent: config.cids, received: config.cids, sent_switches: 0, received_switches: 0 };
         Ok(Self { first, large: None, choice, cids })
     }
 
@@ -154,14 +154,14 @@ impl Spaces {
 
     /// Returns the channel of a unit; `None` if there is no such channel. The channel with large CIDs is
     /// created at its first use.
-    pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut ChannelEnds> {
-        if large { self.large(plan) } else { Some(&mut self.first) }
+    pub(super) fn receiving(&mut self, config: &ChannelConfig, large: bool) -> Option<&mut ChannelEnds> {
+        if large { self.large(config) } else { Some(&mut self.first) }
     }
 
-    fn large(&mut self, plan: &ChannelPlan) -> Option<&mut ChannelEnds> {
+    fn large(&mut self, config: &ChannelConfig) -> Option<&mut ChannelEnds> {
         let parameters = self.choice.as_ref()?.parameters;
         let first = &self.first;
-        Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(plan, parameters))))
+        Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(config, parameters))))
     }
 
     /// Records that a channel received a packet, not only feedback.
@@ -178,7 +178,7 @@ impl Spaces {
     pub(super) fn compress(
         &mut self,
         now: Instant,
-        plan: &ChannelPlan,
+        config: &ChannelConfig,
         packet: &[u8],
         room: &mut [u8],
     ) -> Result<Compressed, NotSent> {
@@ -188,7 +188,7 @@ impl Spaces {
             self.cids.sent = space;
             self.cids.sent_switches += 1;
             if space == CidSpace::Large {
-                self.large(plan);
+                self.large(config);
             }
         }
         let ends = self.sending();
@@ -222,10 +222,10 @@ impl Spaces {
     }
 
     /// Resets the contexts of all channels at both ends: small CIDs are used again.
-    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<crate::unit::SiteId>) {
-        self.first.reset(plan, from);
+    pub(super) fn reset(&mut self, config: &ChannelConfig, from: Option<crate::unit::SiteId>) {
+        self.first.reset(config, from);
         let Some(choice) = &mut self.choice else { return };
-        *choice = Choice::new(choice.parameters, plan);
+        *choice = Choice::new(choice.parameters, config);
         self.large = None;
         for (space, switches) in [
             (&mut self.cids.sent, &mut self.cids.sent_switches),
@@ -242,10 +242,10 @@ impl Spaces {
 }
 
 impl Choice {
-    fn new(parameters: Parameters, plan: &ChannelPlan) -> Self {
+    fn new(parameters: Parameters, config: &ChannelConfig) -> Self {
         Self {
             parameters,
-            first: Uses::of(usize::from(plan.max_cid) + 1),
+            first: Uses::of(usize::from(config.max_cid) + 1),
             large: Uses::default(),
             crowded: false,
             count_at: Instant::ZERO,

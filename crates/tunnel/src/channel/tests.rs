@@ -31,13 +31,13 @@ impl Owned {
     }
 }
 
-fn plan(mode: Mode) -> ChannelPlan {
-    ChannelPlan { mode, ..ChannelPlan::new() }
+fn config(mode: Mode) -> ChannelConfig {
+    ChannelConfig { mode, ..ChannelConfig::new() }
 }
 
-fn setup(plan: &ChannelPlan) -> Setup<'_> {
+fn setup(config: &ChannelConfig) -> Setup<'_> {
     Setup {
-        plan,
+        config,
         role: Role::Pair,
         integrity: Integrity::None,
         bridged: false,
@@ -170,10 +170,11 @@ fn captures_come_through_bit_for_bit() {
         (Mode::Optimistic, CidSpace::Large, false),
         (Mode::Reliable, CidSpace::Small, false),
     ] {
-        let plan = ChannelPlan { cids, by_type, ..plan(mode) };
+        let config = ChannelConfig { cids, by_type, ..config(mode) };
         let mut totals = [0; 3];
         for name in captures() {
-            let mut ends = pair(&Setup { typed: true, mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) });
+            let mut ends =
+                pair(&Setup { typed: true, mtu: u16::MAX, largest_unit: 70_000, ..setup(&config) });
             for (i, (forth, packet)) in captured(&name).iter().enumerate() {
                 let now = ms(10 * i as u64);
                 let [a, b] = &mut ends;
@@ -199,8 +200,8 @@ fn captures_come_through_bit_for_bit() {
 #[test]
 fn two_ends_come_to_the_mode_of_the_plan() {
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         for i in 0..60 {
             let [a, b] = &mut ends;
             let (forth, back) = (udp6(1, i, 20), udp6(2, i, 20));
@@ -221,8 +222,8 @@ fn two_ends_come_to_the_mode_of_the_plan() {
 
 #[test]
 fn feedback_goes_alone_when_no_packet_comes() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&config));
     let packet = udp6(1, 0, 20);
     carry(&mut a, &mut b, ms(100), &packet);
     assert_eq!(b.poll_at(), Some(ms(120)));
@@ -236,8 +237,8 @@ fn feedback_goes_alone_when_no_packet_comes() {
 
 #[test]
 fn all_feedback_that_waits_goes_with_the_next_packet() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&config));
     for flow in 1..=12 {
         carry(&mut a, &mut b, ms(0), &udp6(flow, 0, 20));
     }
@@ -250,8 +251,8 @@ fn all_feedback_that_waits_goes_with_the_next_packet() {
 
 #[test]
 fn feedback_that_does_not_fit_in_front_waits() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&Setup { largest_unit: 300, ..setup(&plan) });
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&Setup { largest_unit: 300, ..setup(&config) });
     carry(&mut a, &mut b, ms(0), &udp6(1, 0, 20));
     let (sent, units) = send(&mut b, ms(1), &udp6(9, 0, 300 - 51));
     assert_eq!((sent.unwrap().octets, units.len(), b.poll_at()), (299, 1, Some(ms(20))));
@@ -261,8 +262,8 @@ fn feedback_that_does_not_fit_in_front_waits() {
 
 #[test]
 fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
-    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
-    let [mut a, mut b] = pair(&Setup { typed: true, ..setup(&plan) });
+    let config = ChannelConfig { by_type: true, ..config(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, ..setup(&config) });
     let packet = fragment(100);
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!(sent.unwrap().compressed, None);
@@ -272,10 +273,10 @@ fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
     let wrong = Owned { protocol: Protocol::Ipv6, ..units[0].clone() };
     let malformed = Err(NotReceived::Malformed(Protocol::Ipv6));
     assert_eq!(receive(&mut b, ms(0), None, &wrong), (malformed, Vec::new()));
-    // If types are not transmitted, or the plan does not enable it, profile 0x0000 is used.
+    // If types are not transmitted, or the configuration does not enable it, profile 0x0000 is used.
     for (by_type, typed) in [(true, false), (false, true)] {
-        let plan = ChannelPlan { by_type, ..plan.clone() };
-        let [mut a, mut b] = pair(&Setup { typed, ..setup(&plan) });
+        let config = ChannelConfig { by_type, ..config.clone() };
+        let [mut a, mut b] = pair(&Setup { typed, ..setup(&config) });
         let unexpected = Err(NotReceived::Unexpected(Protocol::Ipv4));
         assert_eq!(receive(&mut b, ms(0), None, &units[0]), (unexpected, Vec::new()));
         let (sent, own) = send(&mut a, ms(0), &packet);
@@ -286,8 +287,8 @@ fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
 
 #[test]
 fn what_is_no_packet_is_counted() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, _] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, _] = pair(&setup(&config));
     for garbage in [&[][..], &[0x15; 60], &[0x45; 10], &[0x60; 39]] {
         assert!(matches!(send(&mut a, ms(0), garbage).0, Err(NotSent::Compress(CompressError::NotIp(_)))));
     }
@@ -305,8 +306,8 @@ fn modes_that_need_feedback_are_refused_where_there_is_none() {
     let sites = [SiteId::new(2).unwrap()];
     let mesh = |feedback| Role::Mesh { own: SiteId::new(1), sites: &sites, feedback };
     let error = |mode, role| {
-        let plan = plan(mode);
-        Channel::new(&Setup { role, ..setup(&plan) }).err().map(|error| error.to_string())
+        let config = config(mode);
+        Channel::new(&Setup { role, ..setup(&config) }).err().map(|error| error.to_string())
     };
     assert_eq!(
         error(Mode::Optimistic, Role::OneWay).unwrap(),
@@ -325,15 +326,15 @@ fn modes_that_need_feedback_are_refused_where_there_is_none() {
     assert_eq!(error(Mode::Optimistic, mesh(true)), None);
     let twice = Role::Mesh { own: SiteId::new(2), sites: &sites, feedback: true };
     assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is listed twice");
-    let plan = ChannelPlan { max_cid: 16, ..plan(Mode::Optimistic) };
-    let error = Channel::new(&setup(&plan)).unwrap_err();
+    let config = ChannelConfig { max_cid: 16, ..config(Mode::Optimistic) };
+    let error = Channel::new(&setup(&config)).unwrap_err();
     assert_eq!(error.to_string(), "MAX_CID 16 is beyond the CID space, whose highest CID is 15");
 }
 
 #[test]
 fn one_way_nothing_is_answered() {
-    let plan = plan(Mode::Unidirectional);
-    let [mut a, mut b] = pair(&Setup { role: Role::OneWay, ..setup(&plan) });
+    let config = config(Mode::Unidirectional);
+    let [mut a, mut b] = pair(&Setup { role: Role::OneWay, ..setup(&config) });
     for i in 0..20 {
         let packet = udp6(1, i, 20);
         assert_eq!(carry(&mut a, &mut b, ms(u64::from(i)), &packet), [packet]);
@@ -348,13 +349,13 @@ fn one_way_nothing_is_answered() {
 #[test]
 fn after_a_restart_packets_come_at_once() {
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         for i in 0..40 {
             let now = ms(20 * u64::from(i));
             let [a, b] = &mut ends;
             if i == 20 {
-                *b = Channel::new(&Setup { seed: 99, ..setup(&plan) }).unwrap();
+                *b = Channel::new(&Setup { seed: 99, ..setup(&config) }).unwrap();
                 a.reset(None);
                 assert_eq!(a.compressor_contexts().count(), 0);
             }
@@ -371,8 +372,8 @@ fn after_a_restart_packets_come_at_once() {
 
 #[test]
 fn long_packets_go_in_segments() {
-    let plan = plan(Mode::Optimistic);
-    let narrow = Setup { mtu: 1_280, largest_unit: 60, mrru: 1_412, ..setup(&plan) };
+    let config = config(Mode::Optimistic);
+    let narrow = Setup { mtu: 1_280, largest_unit: 60, mrru: 1_412, ..setup(&config) };
     let mut ends = pair(&narrow);
     for i in 0..30 {
         let now = ms(100 * u64::from(i));
@@ -415,8 +416,8 @@ fn long_packets_go_in_segments() {
 
 #[test]
 fn a_unit_that_only_grew_too_long_goes_as_it_is() {
-    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
-    let [mut a, mut b] = pair(&Setup { typed: true, largest_unit: 100, ..setup(&plan) });
+    let config = ChannelConfig { by_type: true, ..config(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, largest_unit: 100, ..setup(&config) });
     let packet = udp6(1, 0, 52);
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!((sent.unwrap().compressed, units[0].protocol), (None, Protocol::Ipv6));
@@ -443,8 +444,8 @@ fn chained(payload: usize) -> Vec<u8> {
 #[test]
 fn packets_grow_by_no_more_than_the_budget_says() {
     use crate::mtu::{GROWTH, GROWTH_WITH_EXTENSIONS};
-    let plan = ChannelPlan { cids: CidSpace::Large, max_cid: 300, ..plan(Mode::Unidirectional) };
-    let wide = Setup { mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) };
+    let config = ChannelConfig { cids: CidSpace::Large, max_cid: 300, ..config(Mode::Unidirectional) };
+    let wide = Setup { mtu: u16::MAX, largest_unit: 70_000, ..setup(&config) };
     let mut most = [0, 0];
     let mut grow = |a: &mut Channel, packet: &[u8], with_extensions: bool| {
         let (sent, _) = send(a, ms(0), packet);
@@ -472,9 +473,9 @@ fn packets_grow_by_no_more_than_the_budget_says() {
 
 #[test]
 fn a_packet_that_has_only_grown_too_long_goes_in_segments() {
-    let plan = plan(Mode::Optimistic);
+    let config = config(Mode::Optimistic);
     let (mtu, mrru) = (1_400, 1_436);
-    let [mut a, mut b] = pair(&Setup { mtu, mrru, largest_unit: usize::from(mtu), ..setup(&plan) });
+    let [mut a, mut b] = pair(&Setup { mtu, mrru, largest_unit: usize::from(mtu), ..setup(&config) });
     let packet = chained(usize::from(mtu) - chained(0).len());
     assert_eq!(packet.len(), usize::from(mtu));
     for i in 0..10 {

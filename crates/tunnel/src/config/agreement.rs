@@ -8,7 +8,7 @@ use thinair_ule::Pid;
 
 use super::suite_name;
 use crate::mtu::Budget;
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 use crate::unit::SiteId;
 
 /// A setting that must be equal at both ends, and is not.
@@ -29,7 +29,7 @@ impl fmt::Display for Disagreement {
 }
 
 /// Returns the settings that differ and must not.
-pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
+pub fn disagreements(here: &SiteConfig, there: &SiteConfig) -> Vec<Disagreement> {
     let mut found = Vec::new();
     for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(facts(there)) {
         let (Some(mine), Some(theirs)) = (mine, theirs) else { continue };
@@ -47,12 +47,12 @@ pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
 }
 
 /// Settings that are equal at all ends, in a fixed order; `None` if this end leaves one open.
-fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
-    let channel = &plan.channel;
+fn facts(config: &SiteConfig) -> [(&'static str, Option<String>); 12] {
+    let channel = &config.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
     // The default depends on the MTU.
-    let mrru = Budget::of(plan).map(|budget| budget.mrru).ok();
-    let (framing, speed) = match &plan.carrier {
+    let mrru = Budget::of(config).map(|budget| budget.mrru).ok();
+    let (framing, speed) = match &config.carrier {
         Carrier::Serial { framing, crc, speed, .. } => {
             let framing = match framing {
                 Framing::Slip => "slip",
@@ -64,18 +64,18 @@ fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
         Carrier::Udp { .. } | Carrier::File { .. } => (None, None),
     };
     [
-        ("the carrier", Some(kind(&plan.carrier).to_owned())),
-        ("[inside] tap", Some(plan.inside.bridged.to_string())),
+        ("the carrier", Some(kind(&config.carrier).to_owned())),
+        ("[inside] tap", Some(config.inside.bridged.to_string())),
         ("[carrier] framing", framing),
         ("[carrier] speed", speed),
-        ("[security]", Some(security(&plan.security).to_owned())),
+        ("[security]", Some(security(&config.security).to_owned())),
         ("[channel] cid", Some(channel.cids_name().to_owned())),
         ("[channel] max_cid", Some(channel.large_max_cid.unwrap_or(channel.max_cid).to_string())),
         ("[channel] profiles", Some(profiles.join(","))),
         ("[channel] mrru", mrru.map(|mrru| mrru.to_string())),
         ("[channel] by_type", Some(channel.by_type.to_string())),
-        ("[channel] coap_template", Some(bases(plan))),
-        ("[mesh]", Some(mesh(&plan.others).to_owned())),
+        ("[channel] coap_template", Some(bases(config))),
+        ("[mesh]", Some(mesh(&config.others).to_owned())),
     ]
 }
 
@@ -107,8 +107,8 @@ fn mesh(others: &Others) -> &'static str {
 }
 
 /// Number of bases, and a hash of their debug text (FNV-1a).
-fn bases(plan: &Plan) -> String {
-    let bases = &plan.channel.bases;
+fn bases(config: &SiteConfig) -> String {
+    let bases = &config.channel.bases;
     if bases.is_empty() {
         return "none".to_owned();
     }
@@ -120,7 +120,7 @@ fn bases(plan: &Plan) -> String {
 
 /// Compares the sites: each must have the same PID at both ends, and every sender must be known at the other
 /// end.
-fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+fn meshes(here: &SiteConfig, there: &SiteConfig, found: &mut Vec<Disagreement>) {
     let (own, others) = (own(here), own(there));
     if own.is_some() && own == others {
         let number = own.map(|own| own.number().to_string()).unwrap_or_default();
@@ -140,23 +140,23 @@ fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
     }
 }
 
-fn own(plan: &Plan) -> Option<SiteId> {
-    match &plan.others {
+fn own(config: &SiteConfig) -> Option<SiteId> {
+    match &config.others {
         Others::Mesh(mesh) => mesh.own,
         Others::Peers(_) => None,
     }
 }
 
 /// Returns the sites of an end, including itself, with their PIDs.
-fn sites(plan: &Plan) -> BTreeMap<SiteId, Option<Pid>> {
-    let Others::Mesh(mesh) = &plan.others else { return BTreeMap::new() };
+fn sites(config: &SiteConfig) -> BTreeMap<SiteId, Option<Pid>> {
+    let Others::Mesh(mesh) = &config.others else { return BTreeMap::new() };
     let others = mesh.sites.iter().map(|site| (site.id, site.pid));
-    others.chain(mesh.own.map(|own| (own, pid(&plan.carrier)))).collect()
+    others.chain(mesh.own.map(|own| (own, pid(&config.carrier)))).collect()
 }
 
 /// Compares the PIDs and NPAs with which each end sends with those that the other one receives.
-fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
-    let heard = |plan: &Plan, sent: Pid| match &plan.others {
+fn pairs(here: &SiteConfig, there: &SiteConfig, found: &mut Vec<Disagreement>) {
+    let heard = |config: &SiteConfig, sent: Pid| match &config.others {
         Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,
         Others::Peers(peers) => {
             let pids: Vec<_> = peers.iter().map(|peer| shown(peer.pid)).collect();

@@ -9,7 +9,7 @@ use super::setting::{ConfigError, ConfiguredValue};
 use super::settings::{Settings, SettingsSection};
 use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
-use crate::plan::{Carrier, Framing, Packaging, Security};
+use crate::site_config::{Carrier, Framing, Packaging, Security};
 
 /// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;

@@ -7,7 +7,7 @@ use thinair_rohc::{Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refres
 use super::setting::ConfigError;
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, words};
-use crate::plan::ChannelPlan;
+use crate::site_config::ChannelConfig;
 
 /// Maximum waiting time of feedback: after a longer time, refreshes repair contexts.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -24,9 +24,9 @@ pub(super) fn channel(
     has_types: bool,
     has_two_ends: bool,
     surroundings: &Surroundings<'_>,
-) -> Result<ChannelPlan, ConfigError> {
+) -> Result<ChannelConfig, ConfigError> {
     let section = settings.section("channel");
-    let default = ChannelPlan::new();
+    let default = ChannelConfig::new();
     let spaces = [("auto", None), ("small", Some(CidSpace::Small)), ("large", Some(CidSpace::Large))];
     let asked = section.read("cid", words::word(&spaces))?;
     if let (Some(None), false, Some(setting)) = (asked, has_two_ends, section.setting("cid")) {
@@ -63,7 +63,7 @@ pub(super) fn channel(
              uncompressed profile; remove it",
         ));
     }
-    Ok(ChannelPlan {
+    Ok(ChannelConfig {
         cids,
         max_cid,
         large_max_cid,

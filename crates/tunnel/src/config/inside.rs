@@ -7,7 +7,7 @@ use thinair_segment::{Network, Sizer};
 use super::setting::ConfigError;
 use super::settings::Settings;
 use super::{Surroundings, words};
-use crate::plan::{Inside, Seeing};
+use crate::site_config::{Inside, Seeing};
 
 /// Default name of the interface.
 const DEFAULT_NAME: &str = "thinair0";

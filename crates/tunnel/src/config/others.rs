@@ -8,7 +8,7 @@ use super::carrier::{self, CarrierSettings};
 use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
 use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
+use crate::site_config::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
 /// True if the sites are a mesh, with a single key.
@@ -181,8 +181,8 @@ fn pids_of_peers(
 
 fn own_pid(carried: &CarrierSettings) -> Option<Pid> {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
-        | crate::plan::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
+        crate::site_config::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
+        | crate::site_config::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
         _ => None,
     }
 }
@@ -362,10 +362,11 @@ fn open_mesh(
 
 fn has_npa(carried: &CarrierSettings) -> bool {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging, .. } | crate::plan::Carrier::File { packaging, .. } => {
+        crate::site_config::Carrier::Udp { packaging, .. }
+        | crate::site_config::Carrier::File { packaging, .. } => {
             matches!(packaging, Packaging::Ts { npa: Some(_), .. } | Packaging::Gse { npa: Some(_), .. })
         }
-        crate::plan::Carrier::Serial { .. } => false,
+        crate::site_config::Carrier::Serial { .. } => false,
     }
 }
 

@@ -4,7 +4,7 @@ use super::setting::{ConfigError, ConfiguredValue};
 use super::settings::{Settings, SettingsSection};
 use super::url::CarrierScheme;
 use super::words;
-use crate::plan::{Security, Suite};
+use crate::site_config::{Security, Suite};
 
 const SUITES: &[(&str, Suite)] = &[
     ("chacha20-poly1305", Suite::ChaCha20Poly1305),

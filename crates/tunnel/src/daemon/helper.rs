@@ -2,8 +2,8 @@
 //!
 //! The daemon talks to the network, so it runs as a user who may nothing. What needs more is asked here: addresses, routes
 //! and the MTU of the interface, a serial line that was unplugged, the configuration and its key files to be read again.
-//! The helper takes no path, no command and no name of an interface from the daemon, and looks its addresses over again. It outlives the daemon by a moment: routing rules and name
-//! servers go also where the daemon was killed.
+//! The helper takes no path, no command and no name of an interface from the daemon, and looks its addresses over again. It
+//! outlives the daemon by a moment: routing rules and name servers go also where the daemon was killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,8 +21,8 @@ use zeroize::Zeroizing;
 use super::host::{Host, remove_stale_rules};
 use super::name_servers::NameServers;
 use super::run_folder;
-use crate::plan::{Carrier, Inside, Plan};
 use crate::seal::Keys;
+use crate::site_config::{Carrier, Inside, SiteConfig};
 
 /// The longest time that a change of the host takes: name servers are set by programs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,16 +30,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Files of a configuration: their names and texts.
 pub type Files = Vec<(PathBuf, String)>;
 
-/// Where a plan comes from, and comes from again.
+/// Where a configuration comes from, and comes from again.
 pub struct Source {
     /// Reads the files of the configuration.
     pub files: Box<dyn Fn() -> Result<Files, String> + Send + Sync>,
-    /// The plan of these files, with the addresses of hosts from this function.
-    pub plan: Box<MakePlan>,
+    /// The configuration of these files, with the addresses of hosts from this function.
+    pub config: Box<MakeSiteConfig>,
 }
 
-/// Makes a plan of files.
-pub type MakePlan = dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, String> + Send + Sync;
+/// Makes a configuration of files.
+pub type MakeSiteConfig =
+    dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<SiteConfig, String> + Send + Sync;
 
 /// Looks up the addresses of a host.
 pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
@@ -106,15 +107,15 @@ pub(super) struct Helper {
 }
 
 impl Helper {
-    /// Starts the helper of a plan. `folder`: that of the tunnel below `/run`.
+    /// Starts the helper of a configuration. `folder`: that of the tunnel below `/run`.
     ///
     /// **Must be called while there is one thread**, with signals blocked.
     pub(super) fn start(
-        plan: &Plan,
+        config: &SiteConfig,
         folder: Option<PathBuf>,
         source: Option<Arc<Source>>,
     ) -> Result<Self, Error> {
-        let (inside, carrier) = (plan.inside.clone(), plan.carrier.clone());
+        let (inside, carrier) = (config.inside.clone(), config.carrier.clone());
         let process = helper::start(move |line| {
             serve(line, inside, carrier, folder.clone(), source);
             if let Some(folder) = folder {
@@ -140,7 +141,7 @@ impl Helper {
         self.ask(&Request::Change { addresses, routes, dns }).map(drop)
     }
 
-    /// The serial line of the plan, opened and set.
+    /// The serial line of the configuration, opened and set.
     pub(super) fn open_line(&mut self) -> Result<OwnedFd, Error> {
         let file = self.ask(&Request::OpenLine)?;
         file.ok_or_else(|| Error::new("open the serial line", io::ErrorKind::UnexpectedEof))
@@ -322,7 +323,7 @@ pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usi
 fn load(source: &Source) -> Result<Loaded, String> {
     let files = (source.files)()?;
     let hosts = std::cell::RefCell::new(BTreeMap::new());
-    let plan = (source.plan)(&files, &|host, port| {
+    let config = (source.config)(&files, &|host, port| {
         let found = crate::config::system_resolver(host, port)?;
         hosts.borrow_mut().insert(format!("{host}:{port}"), found.clone());
         Ok(found)
@@ -331,7 +332,7 @@ fn load(source: &Source) -> Result<Loaded, String> {
         let text = Keys::read_text(&path).map_err(|error| words(&error))?;
         Ok::<_, String>((path, text))
     };
-    let keys = plan.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
+    let keys = config.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
     Ok(Loaded { files, hosts: hosts.into_inner(), keys })
 }
 

@@ -1,6 +1,6 @@
 //! Changes of a tunnel to its host: addresses, routes, routing rules and name servers, and how they are undone.
 //!
-//! Nothing that is there is replaced. Routes of the plan are in a table of their own, which routing rules look up; they go
+//! Nothing that is there is replaced. Routes of the configuration are in a table of their own, which routing rules look up; they go
 //! with the interface, and the rules are removed when the tunnel ends. Rules of a tunnel that was killed are found by their
 //! protocol, as the interface of their table is gone.
 //!
@@ -15,7 +15,7 @@ use thinair_os::{Error, Interface, Namespace, Route};
 
 use super::name_servers::NameServers;
 use crate::config::masked;
-use crate::plan;
+use crate::site_config;
 
 /// Protocol of the rules of all tunnels (RTPROT_*, as `proto` of ip-rule(8)).
 const PROTOCOL: u8 = 116;
@@ -32,7 +32,7 @@ type Prefix = (IpAddr, u8);
 /// Changes of one tunnel to its host.
 #[derive(Debug)]
 pub(super) struct Host {
-    plan: plan::Inside,
+    config: site_config::Inside,
     namespace: Option<Namespace>,
     names: NameServers,
     set: Option<Set>,
@@ -49,10 +49,10 @@ struct Set {
 
 impl Host {
     /// Removes what tunnels have left that are gone. `folder`: that of this tunnel below `/run`.
-    pub(super) fn new(plan: plan::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
-        let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
+    pub(super) fn new(config: site_config::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
+        let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let names = NameServers::new(folder);
-        let host = Self { plan, namespace, names, set: None };
+        let host = Self { config, namespace, names, set: None };
         host.names.restore();
         match host.within(remove_stale_rules) {
             Ok(0) => {}
@@ -78,14 +78,15 @@ impl Host {
     /// The system refuses something. What was changed until then is undone.
     pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
         self.restore();
-        let plan = &self.plan;
-        let interface = self.within(|| bring_up(plan, mtu))?;
+        let config = &self.config;
+        let interface = self.within(|| bring_up(config, mtu))?;
         let priority = self.within(free_priority)?;
         let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
         self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
-        let routes = self.plan.routes.clone();
-        let done =
-            self.change_routes(&[], &routes).and_then(|()| self.names.set(&self.plan.name, &self.plan.dns));
+        let routes = self.config.routes.clone();
+        let done = self
+            .change_routes(&[], &routes)
+            .and_then(|()| self.names.set(&self.config.name, &self.config.dns));
         if done.is_err() {
             self.restore();
         }
@@ -98,7 +99,7 @@ impl Host {
         self.within(|| interface.set_mtu(mtu.into()))
     }
 
-    /// Takes other addresses, routes and name servers, in place of those of the plan.
+    /// Takes other addresses, routes and name servers, in place of those of the configuration.
     pub(super) fn change(
         &mut self,
         addresses: Vec<Prefix>,
@@ -109,10 +110,10 @@ impl Host {
         if !dns.iter().all(|name| crate::config::is_name_server(name)) {
             return Err(Error::new("set name servers", io::ErrorKind::InvalidInput));
         }
-        let before = self.plan.clone();
-        self.plan = plan::Inside { addresses, routes, dns, ..before.clone() };
+        let before = self.config.clone();
+        self.config = site_config::Inside { addresses, routes, dns, ..before.clone() };
         let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
-        let after = &self.plan;
+        let after = &self.config;
         self.within(|| {
             for &(address, bits) in before.addresses.iter().filter(|one| !after.addresses.contains(one)) {
                 interface.remove_address(address, bits)?;
@@ -120,8 +121,8 @@ impl Host {
             let new = after.addresses.iter().filter(|one| !before.addresses.contains(one));
             new.copied().try_for_each(|address| add_address(interface, address))
         })?;
-        let (name, dns) = (interface.name().to_owned(), self.plan.dns.clone());
-        let routes = self.plan.routes.clone();
+        let (name, dns) = (interface.name().to_owned(), self.config.dns.clone());
+        let routes = self.config.routes.clone();
         self.change_routes(&before.routes, &routes)?;
         if before.dns != dns {
             self.names.restore();
@@ -136,7 +137,7 @@ impl Host {
         let table = TABLES + interface.index();
         let wanted = rules_for(after, *priority, table, *carrier_port);
         let keep = *rules == wanted;
-        let own = &self.plan.addresses;
+        let own = &self.config.addresses;
         let changed = self.within(|| {
             for &to in before.iter().filter(|to| !after.contains(to)) {
                 match interface.remove_route_in(table, to) {
@@ -212,16 +213,16 @@ fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<
 }
 
 /// Gives an interface of this thread's namespace its MTU, and its addresses.
-fn bring_up(plan: &plan::Inside, mtu: u16) -> Result<Interface, Error> {
-    let interface = Interface::named(&plan.name)?;
+fn bring_up(config: &site_config::Inside, mtu: u16) -> Result<Interface, Error> {
+    let interface = Interface::named(&config.name)?;
     // There is one neighbor, so no address has to be asked for.
     interface.quiet()?;
     interface.set_mtu(mtu.into())?;
-    if let Some(queue) = plan.queue {
+    if let Some(queue) = config.queue {
         interface.set_queue(queue)?;
     }
     interface.up()?;
-    plan.addresses.iter().try_for_each(|&address| add_address(&interface, address))?;
+    config.addresses.iter().try_for_each(|&address| add_address(&interface, address))?;
     Ok(interface)
 }
 

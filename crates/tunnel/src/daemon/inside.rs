@@ -7,8 +7,8 @@ use thinair_os::{Error, Interface, Limits, Namespace, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
-use crate::plan;
 use crate::segments::Segments;
+use crate::site_config;
 use crate::status::SegmentStatus;
 
 /// How often an interface that is gone is looked for.
@@ -53,22 +53,22 @@ pub(super) enum Read {
 impl Inside {
     /// Makes the interface, or takes the persistent one of that name.
     pub(super) fn open(
-        plan: &plan::Inside,
+        config: &site_config::Inside,
         mtu: u16,
         carrier_port: Option<u16>,
         helper: &mut Helper,
     ) -> Result<Self, Error> {
-        let kind = if plan.bridged { TunKind::Tap } else { TunKind::Tun };
-        let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
+        let kind = if config.bridged { TunKind::Tap } else { TunKind::Tun };
+        let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let tun = match &namespace {
-            Some(namespace) => Tun::open_in(namespace, &plan.name, kind),
-            None => Tun::open(&plan.name, kind),
+            Some(namespace) => Tun::open_in(namespace, &config.name, kind),
+            None => Tun::open(&config.name, kind),
         };
         let tun = tun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => Error::new(
                 format!(
                     "use `{}`: an interface of another kind, or of another program; give another --tun",
-                    plan.name
+                    config.name
                 ),
                 error.kind(),
             ),
@@ -84,8 +84,8 @@ impl Inside {
             segments: None,
         };
         inside.set_up(helper)?;
-        if let Some(sizer) = &plan.segments {
-            let own = plan.addresses.iter().map(|(address, _)| *address).collect();
+        if let Some(sizer) = &config.segments {
+            let own = config.addresses.iter().map(|(address, _)| *address).collect();
             let segments = Segments::new(sizer.clone(), own);
             let limits = inside.within(|name| Interface::named(name)?.limits())?;
             inside.segments = Some(Controlled { segments, limits: Some(limits) });

@@ -1,4 +1,4 @@
-//! What carries datagrams: a UDP socket, a serial line, or files. Nothing here waits.
+//! Carrier of datagrams: a UDP socket, a serial line, or files. Nothing here waits.
 
 mod file;
 mod serial;
@@ -14,8 +14,8 @@ use thinair_os::udp::errors::Report;
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
-use crate::plan::Carrier;
 use crate::site::add_counters;
+use crate::site_config::Carrier;
 
 use file::Files;
 use serial::Line;
@@ -32,7 +32,7 @@ pub(super) enum Outside {
     File(Box<Files>),
 }
 
-/// What came from the carrier.
+/// Arrival from the carrier.
 pub(super) enum Arrival<'a> {
     /// A datagram, and where it is from.
     Datagram(Option<SocketAddr>, &'a mut [u8]),
@@ -46,7 +46,7 @@ pub(super) enum Arrival<'a> {
     TooLong,
 }
 
-/// What became of what waited.
+/// Outcome of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flushed {
     /// Datagrams that the system refused.
@@ -69,7 +69,7 @@ pub(super) enum Received {
 }
 
 impl Outside {
-    /// Opens what the plan says, for datagrams of at most so many octets.
+    /// Opens the carrier of a configuration, for datagrams of at most so many octets.
     pub(super) fn open(carrier: &Carrier, largest: usize) -> Result<Self, Error> {
         Ok(match carrier {
             Carrier::Udp { listen, group, ttl, .. } => {
@@ -142,12 +142,21 @@ impl Outside {
         }
     }
 
-    /// Takes what has come, but not for ever.
-    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    /// Takes what has come, but not for ever: [`poll_arrival`](Self::poll_arrival) gives it.
+    pub(super) fn receive(&mut self, now: Instant) -> Received {
         match self {
-            Self::Udp(socket) => socket.receive(sink),
-            Self::Serial(line) => line.receive(now, sink),
-            Self::File(files) => files.receive(sink),
+            Self::Udp(socket) => socket.receive(),
+            Self::Serial(line) => line.receive(now),
+            Self::File(files) => files.receive(),
+        }
+    }
+
+    /// The next arrival of those that were received.
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Udp(socket) => socket.poll_arrival(),
+            Self::Serial(line) => line.poll_arrival(),
+            Self::File(files) => files.poll_arrival(),
         }
     }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 use thinair_os::privileges::Account;
 use thinair_wire::time::Instant;
 
-use crate::plan::{Carrier, Others, Plan, Security};
 use crate::seal::{KeyId, PEERS};
+use crate::site_config::{Carrier, Others, Security, SiteConfig};
 
 /// Least time between two writes.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
@@ -40,14 +40,14 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Reads the file of a plan, and makes its folder. `None`: peers have no addresses, or are not authenticated.
-    pub(super) fn open(plan: &Plan) -> Option<Self> {
+    /// Reads the file of a configuration, and makes its folder. `None`: peers have no addresses, or are not authenticated.
+    pub(super) fn open(config: &SiteConfig) -> Option<Self> {
         let (Security::Key { .. }, Others::Peers(_), Carrier::Udp { .. }) =
-            (&plan.security, &plan.others, &plan.carrier)
+            (&config.security, &config.others, &config.carrier)
         else {
             return None;
         };
-        let folder = plan.state.clone();
+        let folder = config.state.clone();
         if let Err(error) = fs::create_dir_all(&folder) {
             tracing::debug!(%error, folder = %folder.display(), "addresses of peers cannot be kept");
             return None;

@@ -12,6 +12,7 @@ use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
+use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
@@ -20,13 +21,12 @@ use super::outside::Outside;
 use super::recorder::Recorder;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
-use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
-use crate::plan::{Carrier, Plan};
 use crate::seal::KeyFileError;
 use crate::site::{BuildError, Site};
+use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
 
@@ -45,7 +45,7 @@ pub enum RunError {
     /// There is no room for packets.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// The plan contradicts itself.
+    /// The configuration contradicts itself.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The key file.
@@ -78,8 +78,8 @@ pub struct Daemon {
     pub(super) inside: Inside,
     pub(super) outside: Outside,
     pub(super) helper: Helper,
-    /// The plan in force.
-    pub(super) plan: Plan,
+    /// The configuration in force.
+    pub(super) config: SiteConfig,
     pub(super) budget: Budget,
     /// When the names of peers were looked up last.
     pub(super) lookups: BTreeMap<String, Instant>,
@@ -92,8 +92,6 @@ pub struct Daemon {
     pub(super) page: Option<Page>,
     pub(super) record_inside: Option<Recorder>,
     pub(super) record_outside: Option<Recorder>,
-    /// Datagrams that answer others, until the carrier is free.
-    pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
     /// Notices that were logged.
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
@@ -116,41 +114,42 @@ pub struct Daemon {
 impl Daemon {
     /// Opens the carrier, the interface, and all the rest; and gives up the rights that it took.
     ///
-    /// `folder`: of the tunnel, below `/run`; without it there is no socket to control it. `source`: of the plan, to be read again.
+    /// `folder`: of the tunnel, below `/run`; without it there is no socket to control it. `source`: of the configuration, to be
+    /// read again.
     ///
     /// **Must be called before the process has other threads**: signals and rights are those of a thread.
     ///
     /// # Errors
-    /// Something cannot be opened, or the plan contradicts itself.
+    /// Something cannot be opened, or the configuration contradicts itself.
     pub fn open(
-        plan: &Plan,
+        config: &SiteConfig,
         folder: Option<RunFolder>,
         source: Option<Arc<Source>>,
     ) -> Result<Self, RunError> {
         let signals = Signals::take()?;
         let started = clock::now();
-        let budget = Budget::of(plan)?;
+        let budget = Budget::of(config)?;
         let place = folder.as_ref().map(|folder| folder.path().to_owned());
-        let mut helper = Helper::start(plan, place, source.clone())?;
+        let mut helper = Helper::start(config, place, source.clone())?;
         let mut random = keys::SystemRandom;
-        let remembered = Remembered::open(plan);
-        let seal = keys::seal(started, plan, &budget, remembered.as_ref())?;
-        let site = Site::new(started, plan, &budget, seal, &mut random)?;
-        let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
-        let inside = Inside::open(&plan.inside, budget.mtu, outside.port(), &mut helper)?;
-        let status_socket = plan.seeing.status.as_deref().and_then(status_socket);
+        let remembered = Remembered::open(config);
+        let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
+        let site = Site::new(started, config, &budget, seal, &mut random)?;
+        let outside = Outside::open(&config.carrier, budget.largest_datagram)?;
+        let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
+        let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record = |path: &PathBuf, recorder: io::Result<Recorder>| {
             recorder.map_err(|why| RunError::Record(path.clone(), why))
         };
-        let seeing = &plan.seeing;
+        let seeing = &config.seeing;
         let record_inside = seeing.pcap_inside.as_ref();
         let record_inside = record_inside
-            .map(|path| record(path, Recorder::inside(path, plan.inside.bridged)))
+            .map(|path| record(path, Recorder::inside(path, config.inside.bridged)))
             .transpose()?;
         let record_outside = seeing.pcap_outside.as_ref();
         let record_outside = record_outside
-            .map(|path| record(path, Recorder::outside(path, own(&plan.carrier))))
+            .map(|path| record(path, Recorder::outside(path, own(&config.carrier))))
             .transpose()?;
 
         let events = EventLoop::new(Duration::ZERO)?;
@@ -173,12 +172,12 @@ impl Daemon {
         }
         tracing::info!(interface = inside.name(), "the tunnel is open");
         let identity = Identity {
-            site: keys::site_name(plan),
+            site: keys::site_name(config),
             inside: InsideStatus {
                 name: inside.name().to_owned(),
-                bridged: plan.inside.bridged,
+                bridged: config.inside.bridged,
                 mtu: u32::from(budget.mtu),
-                addresses: plan
+                addresses: config
                     .inside
                     .addresses
                     .iter()
@@ -187,19 +186,19 @@ impl Daemon {
                 up: true,
             },
             carrier: CarrierStatus {
-                url: plan.carrier.to_string(),
+                url: config.carrier.to_string(),
                 mtu: u32::from(budget.carrier_mtu),
                 overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
                 ..CarrierStatus::default()
             },
-            security: plan.security.to_string(),
+            security: config.security.to_string(),
         };
         let mut daemon = Self {
             site,
             inside,
             outside,
             helper,
-            plan: plan.clone(),
+            config: config.clone(),
             budget,
             lookups: BTreeMap::new(),
             source,
@@ -211,7 +210,6 @@ impl Daemon {
             page: None,
             record_inside,
             record_outside,
-            answers: Vec::new(),
             notices: Notices::default(),
             remembered,
             packet: vec![0; LONGEST],
@@ -219,13 +217,13 @@ impl Daemon {
             outside_waits: false,
             batches: 0,
             stream_ended: false,
-            ends_with_stream: matches!(plan.carrier, Carrier::File { to: None, .. }),
+            ends_with_stream: matches!(config.carrier, Carrier::File { to: None, .. }),
             identity,
             started,
         };
-        daemon.give_up_rights(plan)?;
+        daemon.give_up_rights(config)?;
         // Threads from here on.
-        if let Some(address) = plan.seeing.http {
+        if let Some(address) = config.seeing.http {
             let waker = Arc::new(Waker::new()?);
             daemon.events.add(&*waker, WAKER)?;
             let ring = Arc::clone(&waker);
@@ -237,11 +235,11 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Goes on as the user of the plan, or, if root has started it, as one who may nothing.
-    fn give_up_rights(&self, plan: &Plan) -> Result<(), RunError> {
+    /// Goes on as the user of the configuration, or, if root has started it, as one who may nothing.
+    fn give_up_rights(&self, config: &SiteConfig) -> Result<(), RunError> {
         // Limits of packets are routes, which change as long as it runs.
-        let keep = if plan.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
-        let user = match &plan.user {
+        let keep = if config.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
+        let user = match &config.user {
             Some(user) => user,
             None if privileges::is_root() => NOBODY,
             // A service that was given some rights, and is not root.
@@ -261,7 +259,7 @@ impl Daemon {
                     .give_to(account.uid(), account.gid())
                     .map_err(|why| Error::new("hand over the status socket", why))?;
             }
-            keys::give_to(plan, &account)?;
+            keys::give_to(config, &account)?;
             if let Some(remembered) = &self.remembered {
                 remembered.give_to(&account);
             }

@@ -21,7 +21,7 @@ const BUCKETS: std::ops::RangeInclusive<u32> = 10..=32;
 /// Returns the status as OpenMetrics text.
 pub fn metrics(status: &Arc<Status>) -> String {
     let mut registry = Registry::with_prefix("thinair_tunnel");
-    registry.register_collector(Box::new(StatusSource(Arc::clone(status))));
+    registry.register_collector(Box::new(StatusCollector(Arc::clone(status))));
     let mut text = String::new();
     match encode(&mut text, &registry) {
         Ok(()) => text,
@@ -30,11 +30,11 @@ pub fn metrics(status: &Arc<Status>) -> String {
 }
 
 #[derive(Debug)]
-struct StatusSource(Arc<Status>);
+struct StatusCollector(Arc<Status>);
 
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
-impl Collector for StatusSource {
+impl Collector for StatusCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = &*self.0;
         let out = &mut encoder;

@@ -3,7 +3,7 @@
 use thinair_ule::Npa;
 
 use super::{PackagingError, PushError};
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::SiteId;
 
 /// NPAs of the sites of a mesh, at most 255.
@@ -11,7 +11,7 @@ use crate::unit::SiteId;
 pub(super) struct Addresses(Vec<(SiteId, Npa)>);
 
 impl Addresses {
-    /// Returns the NPAs of the plan. A mesh with feedback needs those of all sites, and `own`.
+    /// Returns the NPAs of the configuration. A mesh with feedback needs those of all sites, and `own`.
     pub(super) fn new(own: Option<Npa>, others: &Others) -> Result<Self, PackagingError> {
         let Others::Mesh(mesh) = others else { return Ok(Self::default()) };
         if mesh.feedback && own.is_none() {

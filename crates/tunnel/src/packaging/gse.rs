@@ -18,7 +18,7 @@ use super::{
     Body, BodySink, PackagerConfig, PackagingError, PushError, UnitSink, UnpackError, Whose, ether_type,
     protocol,
 };
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::{Protocol, SiteId, Unit};
 
 /// Maximum size of a unit in octets.

@@ -112,11 +112,11 @@ impl Sources {
         }
         self.counters.packets += 1;
         let payload = datagram.get(start..end).ok_or(BadRtp::CutShort)?;
-        Ok(self.is_next(header.ssrc, header.sequence_number).then_some((start, payload)))
+        Ok(self.advance(header.ssrc, header.sequence_number).then_some((start, payload)))
     }
 
-    /// True if the datagram is newer than those before.
-    fn is_next(&mut self, ssrc: u32, number: u16) -> bool {
+    /// Notes a sequence number. True if the datagram is a new one.
+    fn advance(&mut self, ssrc: u32, number: u16) -> bool {
         let Some(at) = self.known.iter().position(|(known, _)| *known == ssrc) else {
             self.counters.sources += 1;
             self.known.truncate(SOURCES - 1);

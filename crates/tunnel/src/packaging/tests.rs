@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::plan::{Mesh, Site};
+use crate::site_config::{Mesh, Site};
 
 /// Maximum size of a received unit in octets.
 const LARGEST: usize = 2_000;

@@ -19,7 +19,7 @@ impl SimulatedPath {
         Self { mtu, reports: false, loss: 0, confirms: true, random: 1 }
     }
 
-    fn is_lucky(&mut self) -> bool {
+    fn draw(&mut self) -> bool {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -50,7 +50,7 @@ impl PathEnd {
             if self.path.reports {
                 self.coming.push((self.now + ROUND_TRIP / 2, self.path.mtu, true));
             }
-        } else if asks && self.path.confirms && self.path.is_lucky() && self.path.is_lucky() {
+        } else if asks && self.path.confirms && self.path.draw() && self.path.draw() {
             self.coming.push((self.now + ROUND_TRIP, octets, false));
         }
     }

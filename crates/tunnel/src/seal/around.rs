@@ -4,7 +4,7 @@ use super::group::ANNOUNCEMENT_LENGTH;
 use super::handshake::REQUEST_LENGTH;
 use super::header::{KIND, LOW_COUNTER, REST_OF_COUNTER, WHOSE};
 use super::two_way::Over;
-use crate::plan::{Carrier, Others, Plan, Security, Suite};
+use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
 
 /// Octets that encryption adds to a body, and the size of its longest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,15 @@ pub struct Around {
 }
 
 impl Around {
-    /// Returns the overhead for a plan; zero without encryption.
-    pub fn of(plan: &Plan) -> Self {
-        match (&plan.security, &plan.others) {
+    /// Returns the overhead for a configuration; zero without encryption.
+    pub fn of(config: &SiteConfig) -> Self {
+        match (&config.security, &config.others) {
             (Security::Open, _) => Self { header: 0, rest_of_counter: 0, tag: 0, longest_message: 0 },
             (Security::Insecure, Others::Peers(_)) => Self::insecure_peers(),
             (Security::Insecure, Others::Mesh(_)) => Self::insecure_group(),
-            (Security::Key { suite, .. }, Others::Peers(_)) => Self::two_way(Over::of(&plan.carrier), *suite),
+            (Security::Key { suite, .. }, Others::Peers(_)) => {
+                Self::two_way(Over::of(&config.carrier), *suite)
+            }
             (Security::Key { suite, .. }, Others::Mesh(_)) => Self::group(*suite),
         }
     }

@@ -20,7 +20,7 @@ use super::suite::Cipher;
 use super::{
     Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
 };
-use crate::plan::Suite;
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 mod announcement;
@@ -40,7 +40,7 @@ const STORE: Duration = Duration::from_secs(10);
 
 /// Parameters of a group.
 #[derive(Clone, Debug)]
-pub struct GroupPlan {
+pub struct GroupConfig {
     /// This site; `None`: receiver only.
     pub own: Option<SiteId>,
     /// Other sites.
@@ -138,17 +138,17 @@ impl Group {
     /// Reads the epochs of all sites, stores that of this one, and draws its keys.
     pub fn new(
         now: Instant,
-        plan: GroupPlan,
+        config: GroupConfig,
         mut store: Box<dyn EpochStore>,
         mut random: Box<dyn Random>,
     ) -> Result<Self, BadGroup> {
-        if plan.suite.forgeries() < u64::MAX {
+        if config.suite.forgeries() < u64::MAX {
             return Err(BadGroup::ShortTag);
         }
-        let mut sites = plan.sites;
+        let mut sites = config.sites;
         sites.sort_unstable();
         let twice = sites.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        if let Some(site) = twice.or(plan.own.filter(|own| sites.contains(own))) {
+        if let Some(site) = twice.or(config.own.filter(|own| sites.contains(own))) {
             return Err(BadGroup::Twice(site));
         }
         let mut others = Vec::with_capacity(sites.len());
@@ -156,21 +156,21 @@ impl Group {
             let highest = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
             others.push(Other { site, highest, instance: None, current: None, previous: None });
         }
-        let own = match plan.own {
+        let own = match config.own {
             None => None,
             Some(site) => {
                 let kept = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
                 let after = kept.map_or(Some(0), |epoch| epoch.number.checked_add(1));
-                let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(plan.wall_seconds);
+                let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(config.wall_seconds);
                 let current =
-                    Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
+                    Started::new(site, epoch, config.suite, config.keys.first(), &mut *store, &mut *random)
                         .map_err(|source| BadGroup::Store { site, source })?;
                 Some(OwnSite { site, current, next: None, announce_at: now, doubled: 0 })
             }
         };
         let mut instance = [0; 8];
         random.fill(&mut instance);
-        let (suite, digest, keys) = (plan.suite, plan.digest, plan.keys);
+        let (suite, digest, keys) = (config.suite, config.digest, config.keys);
         Ok(Self { suite, digest, instance, keys, own, others, store, random, store_at: None })
     }
 

@@ -14,7 +14,7 @@ use super::header::{ANSWER, REQUEST};
 use super::key_file::{Key, KeyId};
 use super::suite::Cipher;
 use super::{Random, direction};
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// Prologue, followed by the clear octets of a request.

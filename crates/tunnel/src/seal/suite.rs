@@ -15,7 +15,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 impl Suite {
     /// Number in handshakes and announcements.

@@ -18,7 +18,7 @@ use super::handshake::EndIdentity;
 use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 mod membership;
 mod messages;

@@ -1,11 +1,10 @@
-//! What is received of one peer, or of one other site of a mesh.
+//! State of one peer, or of one other site of a mesh, as it is heard.
 
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
 use super::Trouble;
-use crate::packaging::Unpackager;
 use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
@@ -15,8 +14,6 @@ pub(super) struct Source {
     pub(super) name: String,
     /// Its number in a mesh.
     pub(super) id: Option<SiteId>,
-    /// Of its own, where a seal tells whose a body is.
-    pub(super) unpackager: Option<Unpackager>,
     pub(super) counters: PeerCounters,
     /// Where its newest datagram came from.
     pub(super) address: Option<SocketAddr>,
@@ -25,7 +22,7 @@ pub(super) struct Source {
     /// When it was heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
-    /// What is wrong, and since when.
+    /// Trouble, and the time of its beginning.
     pub(super) trouble: Option<(Trouble, Instant)>,
 }
 
@@ -54,7 +51,6 @@ mod tests {
         let mut source = Source {
             name: String::new(),
             id: None,
-            unpackager: None,
             counters: PeerCounters::default(),
             address: None,
             was_late: false,

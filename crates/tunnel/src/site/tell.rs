@@ -1,4 +1,4 @@
-//! What a site tells of itself.
+//! Status of a site.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use thinair_rohc::contexts::ContextState;
 use thinair_wire::time::Instant;
 
 use super::Site;
+use super::pipeline::Pipeline;
 use super::source::Source;
-use super::way::Way;
 use crate::channel;
 use crate::status::{
     CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus,
@@ -19,14 +19,13 @@ use crate::status::{
 impl Site {
     /// All that the site knows of itself. Times that the caller knows: since the daemon began, of processors.
     pub fn status(&self, now: Instant, identity: Identity, uptime: f64, cpu: f64) -> Status {
-        let mut status = Status::new(identity, &self.counters, uptime, cpu);
+        let mut status = Status::new(identity, &self.common.counters, uptime, cpu);
         status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
         let mut packaging = BTreeMap::new();
-        for way in &self.ways {
-            add_counters(&mut packaging, "sent_", &way.packager.counters());
+        for pipeline in &self.pipelines {
+            add_counters(&mut packaging, "sent_", &pipeline.packager.counters());
         }
-        let unpackagers = self.sources.iter().filter_map(|source| source.unpackager.as_ref());
-        for unpackager in unpackagers.chain(&self.together) {
+        for unpackager in &self.unpackagers {
             add_counters(&mut packaging, "received_", &unpackager.counters());
         }
         status.parts.insert("packaging".to_owned(), packaging);
@@ -34,22 +33,25 @@ impl Site {
     }
 
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let peers = self.ways.iter().zip(&self.sources);
+        let peers = self.pipelines.iter().zip(&self.sources);
         // One that was removed has no name.
         peers
-            .filter(|(way, _)| !way.name.is_empty())
-            .map(|(way, source)| {
+            .filter(|(pipeline, _)| !pipeline.name.is_empty())
+            .map(|(pipeline, source)| {
                 let mut counters = source.counters;
-                counters.sent = way.link.sent;
-                of_channel(&mut counters, way.channel.counters());
-                if let Some(path) = &way.link.path {
+                counters.sent = pipeline.link.sent;
+                of_channel(&mut counters, pipeline.channel.counters());
+                if let Some(path) = &pipeline.link.path {
                     counters.path = path.counters();
                 }
                 PeerStatus {
                     counters,
-                    address: way.link.address(self.seal.as_ref()).map(|address| address.to_string()),
-                    cids: Some(cids(way.channel.cids())),
-                    contexts: contexts(way),
+                    address: pipeline
+                        .link
+                        .address(self.common.seal.as_ref())
+                        .map(|address| address.to_string()),
+                    cids: Some(cids(pipeline.channel.cids())),
+                    contexts: contexts(pipeline),
                     ..heard(source, PeerKind::Peer, now)
                 }
             })
@@ -58,19 +60,19 @@ impl Site {
 
     /// The group, to which all is sent, and each of the others.
     fn mesh_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let group = self.ways.first().map(|way| {
-            let mut counters = PeerCounters { sent: way.link.sent, ..PeerCounters::default() };
-            of_channel(&mut counters, way.channel.counters());
+        let group = self.pipelines.first().map(|pipeline| {
+            let mut counters = PeerCounters { sent: pipeline.link.sent, ..PeerCounters::default() };
+            of_channel(&mut counters, pipeline.channel.counters());
             PeerStatus {
-                name: way.name.clone(),
+                name: pipeline.name.clone(),
                 kind: PeerKind::Group,
-                address: way.link.configured.map(|address| address.to_string()),
+                address: pipeline.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
                 trouble: None,
                 cids: None,
                 counters,
-                contexts: contexts(way),
+                contexts: contexts(pipeline),
             }
         });
         group
@@ -125,9 +127,9 @@ fn of_channel(counters: &mut PeerCounters, channel: &channel::Counters) {
 }
 
 /// Contexts of both sides, counted by what they have in common.
-fn contexts(way: &Way) -> Vec<ContextCount> {
-    let ours = way.channel.compressor_contexts().map(|context| (Side::Compressor, context));
-    let theirs = way.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
+fn contexts(pipeline: &Pipeline) -> Vec<ContextCount> {
+    let ours = pipeline.channel.compressor_contexts().map(|context| (Side::Compressor, context));
+    let theirs = pipeline.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
     let mut counts = BTreeMap::new();
     for (side, ContextState { profile, mode, state, .. }) in ours.chain(theirs) {
         let key = (side as u8, profile.number(), mode.letter(), state);

@@ -9,47 +9,36 @@ use thinair_wire::time::Instant;
 use super::*;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
-use crate::plan::{Others, Plan, Security};
 use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
+use crate::site_config::{Others, Security, SiteConfig};
 
-/// A site with its address, and what it has handed over.
+/// A site with its address, and its outputs.
 struct Host {
     site: Site,
-    plan: Plan,
+    config: SiteConfig,
     address: SocketAddr,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
     delivered: Vec<Vec<u8>>,
     sessions: u32,
 }
 
-struct Hands<'a> {
-    out: &'a mut VecDeque<(SocketAddr, Vec<u8>)>,
-    delivered: &'a mut Vec<Vec<u8>>,
-    sessions: &'a mut u32,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push_back((to.unwrap(), datagram.to_vec()));
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        self.delivered.push(packet.to_vec());
-        true
-    }
-
-    fn notice(&mut self, notice: Notice<'_>) {
-        *self.sessions += u32::from(matches!(notice, Notice::Session { .. }));
+impl Host {
+    /// Gives the site an input, and takes all its outputs.
+    fn handle(&mut self, input: impl FnOnce(&mut Site)) {
+        input(&mut self.site);
+        while let Some(output) = self.site.poll_output() {
+            match output {
+                SiteOutput::Datagram { to, octets } => self.out.push_back((to.unwrap(), octets.to_vec())),
+                SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
+                SiteOutput::Event { event, .. } => {
+                    self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
+                }
+            }
+        }
     }
 }
 
-macro_rules! apart {
-    ($host:expr) => {{
-        let Host { site, out, delivered, sessions, .. } = $host;
-        (site, Hands { out, delivered, sessions })
-    }};
-}
-
+mod output;
 mod trouble;
 
 /// Random octets that are the same in every run.
@@ -65,7 +54,7 @@ fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     }
 }
 
-fn plan(text: &str) -> Plan {
+fn config(text: &str) -> SiteConfig {
     let settings = Settings::read(Path::new("test.toml"), text).unwrap();
     let surroundings = Surroundings {
         runtime: None,
@@ -73,15 +62,15 @@ fn plan(text: &str) -> Plan {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).unwrap()
+    config::site_config(&settings, &surroundings).unwrap()
 }
 
 /// `start`: counted up, so that a site that is started anew draws other numbers.
 fn host(text: &str, key: u8, start: u64) -> Host {
-    let plan = plan(text);
-    let budget = Budget::of(&plan).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!("peers") };
-    let seal = match &plan.security {
+    let config = config(text);
+    let budget = Budget::of(&config).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!("peers") };
+    let seal = match &config.security {
         Security::Insecure => {
             Seal::Insecure(Insecure::peers(peers.iter().map(|peer| peer.address).collect()))
         }
@@ -96,10 +85,10 @@ fn host(text: &str, key: u8, start: u64) -> Host {
         }
         Security::Open => panic!("nothing is open here"),
     };
-    let site = Site::new(Instant::ZERO, &plan, &budget, Some(seal), &mut random(start + 1)).unwrap();
-    let crate::plan::Carrier::Udp { listen, .. } = plan.carrier else { panic!("UDP") };
+    let site = Site::new(Instant::ZERO, &config, &budget, Some(seal), &mut random(start + 1)).unwrap();
+    let crate::site_config::Carrier::Udp { listen, .. } = config.carrier else { panic!("UDP") };
     let (out, delivered) = (VecDeque::new(), Vec::new());
-    Host { site, plan, address: listen, out, delivered, sessions: 0 }
+    Host { site, config, address: listen, out, delivered, sessions: 0 }
 }
 
 fn text(port: u16, peer: u16, security: &str) -> String {
@@ -115,15 +104,14 @@ fn pair(security: &str) -> Vec<Host> {
     vec![host(&text(7_001, 7_002, security), 1, 10), host(&text(7_002, 7_001, security), 1, 20)]
 }
 
-/// What happens to datagrams on their way.
+/// Fate of datagrams on their way.
 type Fate = dyn FnMut(&mut Vec<u8>) -> usize;
 
 /// Lets datagrams go to and fro until none is left.
 fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
     loop {
         for host in hosts.iter_mut() {
-            let (site, mut hands) = apart!(host);
-            site.poll(now, &mut hands);
+            host.handle(|site| site.handle_timeout(now));
         }
         let mut moved = Vec::new();
         for host in hosts.iter_mut() {
@@ -136,17 +124,15 @@ fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
         for (from, to, mut datagram) in moved {
             for _ in 0..fate(&mut datagram) {
                 let Some(host) = hosts.iter_mut().find(|host| host.address == to) else { continue };
-                let (site, mut hands) = apart!(host);
-                site.handle_datagram(now, Some(from), &mut datagram.clone(), &mut hands);
+                host.handle(|site| site.handle_datagram(now, Some(from), &mut datagram.clone()));
             }
         }
     }
 }
 
 fn send(host: &mut Host, now: Instant, packet: &[u8]) {
-    let (site, mut hands) = apart!(host);
-    site.handle_packet(now, packet, &mut hands);
-    site.pause(now, &mut hands);
+    host.handle(|site| site.handle_packet(now, packet));
+    host.handle(|site| site.pause(now));
 }
 
 fn captured() -> Vec<Vec<u8>> {
@@ -160,7 +146,7 @@ fn captured() -> Vec<Vec<u8>> {
 }
 
 fn drops(host: &Host, reason: Drop) -> u64 {
-    host.site.counters.drops.of(reason)
+    host.site.counters().drops.of(reason)
 }
 
 #[test]
@@ -178,7 +164,7 @@ fn packets_come_back_as_they_went_in_from_the_first_one_on() {
         assert_eq!(hosts[1].delivered, of(0), "{security}");
         assert_eq!(hosts[0].delivered, of(1), "{security}");
         // Both have learned what there is to learn: 64 octets of a GET have become 3, and what seals them.
-        let sent = hosts[0].site.counters.sent;
+        let sent = hosts[0].site.counters().sent;
         assert!(sent.compressed_octets * 5 < sent.octets, "{sent:?}");
     }
 }
@@ -298,6 +284,6 @@ fn a_site_that_waits_for_nothing_has_no_time_to_be_woken_at_soon() {
     assert!(hosts[1].site.poll_at().is_some());
     settle(&mut hosts, Instant::ZERO + Duration::from_secs(5), &mut |_| 1);
     assert_eq!(hosts[1].site.poll_at(), None);
-    let status = hosts[0].plan.carrier.to_string();
+    let status = hosts[0].config.carrier.to_string();
     assert_eq!(status, "udp://127.0.0.1:7001");
 }

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
+use super::output::{OutputQueue, QueuedOutput};
 use super::source::Source;
-use super::{Notice, Shell, Site, number};
+use super::{Site, SiteEvent, number};
 use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
 
 /// Reason why nothing goes to a peer, or comes from it.
@@ -71,7 +72,7 @@ impl Trouble {
         }
     }
 
-    /// What is authenticated is worth more than a hint, and a hint more than silence.
+    /// Rank of a trouble: an authenticated one above a hint, and a hint above silence.
     const fn weight(&self) -> u8 {
         match self {
             Self::NoAnswer { .. } | Self::Silent { .. } => 0,
@@ -119,51 +120,51 @@ impl fmt::Display for Trouble {
 }
 
 impl Source {
-    /// Something of it was authentic: whatever was wrong is over.
-    pub(super) fn works(&mut self, shell: &mut dyn Shell) {
+    /// Notes that something of this source, which has that number, was authentic: its trouble is over.
+    pub(super) fn works(&mut self, number: usize, outputs: &mut OutputQueue) {
         if let Some((trouble, _)) = self.trouble.take() {
-            shell.notice(Notice::Over { name: &self.name, trouble: &trouble });
+            outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Over(trouble)), &[]);
         }
     }
 
-    /// What is known already, or better, stays.
-    pub(super) fn suffers(&mut self, now: Instant, trouble: Trouble, shell: &mut dyn Shell) {
+    /// Notes a trouble of this source, which has that number. One that is known already, or weighs more, stays.
+    pub(super) fn suffers(
+        &mut self,
+        now: Instant,
+        number: usize,
+        trouble: Trouble,
+        outputs: &mut OutputQueue,
+    ) {
         let known = self.trouble.as_ref().map(|(known, _)| known);
         if known.is_some_and(|known| known.reason() == trouble.reason() || known.weight() > trouble.weight())
         {
             return;
         }
         self.trouble = Some((trouble, now));
-        shell.notice(Notice::Trouble { name: &self.name, trouble: &trouble });
+        outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Trouble(trouble)), &[]);
     }
 }
 
 impl Site {
     /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown, and makes a peer there
     /// be asked for new keys, at most every 30 s; no session ends.
-    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr, shell: &mut dyn Shell) {
-        if let Some(seal) = &mut self.seal {
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        if let Some(seal) = &mut self.common.seal {
             seal.note_unreachable(now, address);
         }
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         if self.mesh {
             return;
         }
-        for (way, source) in self.ways.iter().zip(&mut self.sources) {
-            if way.link.address(self.seal.as_ref()) == Some(address) {
-                source.suffers(now, Trouble::Unreachable { address }, shell);
+        for (number, (pipeline, source)) in self.pipelines.iter().zip(&mut self.sources).enumerate() {
+            if pipeline.link.address(self.common.seal.as_ref()) == Some(address) {
+                source.suffers(now, number, Trouble::Unreachable { address }, &mut self.common.outputs);
             }
         }
     }
 
-    /// Why a datagram of a handshake was refused.
-    pub(super) fn note_refused(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        refused: Refused,
-        shell: &mut dyn Shell,
-    ) {
+    /// Notes why a datagram of a handshake was refused.
+    pub(super) fn note_refused(&mut self, now: Instant, from: Option<SocketAddr>, refused: Refused) {
         let (sender, trouble) = match refused {
             Refused::OtherParameters(sender) => (Some(sender), Trouble::OtherParameters),
             Refused::OtherSuite(sender) => (Some(sender), Trouble::OtherSuite),
@@ -172,32 +173,37 @@ impl Site {
                     Some(Sender::Peer(peer)) => peer,
                     Some(Sender::Site(_)) | None => 0,
                 };
-                let ours = self.seal.as_ref().and_then(|seal| seal.key(peer)).filter(|_| of.is_some());
+                let ours = self.common.seal.as_ref().and_then(|seal| seal.key(peer)).filter(|_| of.is_some());
                 (of, Trouble::OtherKey { address: from, theirs: key, ours })
             }
             _ => return,
         };
-        let source = sender.and_then(|sender| number(&self.sources, sender));
-        match source.and_then(|source| self.sources.get_mut(source)) {
-            Some(source) => source.suffers(now, trouble, shell),
-            None => shell.notice(Notice::Trouble { name: "", trouble: &trouble }),
+        let number = sender.and_then(|sender| number(&self.sources, sender));
+        let outputs = &mut self.common.outputs;
+        match number.and_then(|number| Some((number, self.sources.get_mut(number)?))) {
+            Some((number, source)) => source.suffers(now, number, trouble, outputs),
+            None => {
+                outputs.push(QueuedOutput::Event(None, SiteEvent::Trouble(trouble)), &[]);
+            }
         }
     }
 
-    /// Peers that do not answer.
-    pub(super) fn note_unanswered(&mut self, now: Instant, shell: &mut dyn Shell) {
-        while let Some((peer, unanswered)) = self.seal.as_mut().and_then(Seal::poll_unanswered) {
-            let (Some(way), Some(source)) = (self.ways.get(peer), self.sources.get_mut(peer)) else {
+    /// Notes peers that do not answer.
+    pub(super) fn note_unanswered(&mut self, now: Instant) {
+        while let Some((peer, unanswered)) = self.common.seal.as_mut().and_then(Seal::poll_unanswered) {
+            let (Some(pipeline), Some(source)) = (self.pipelines.get(peer), self.sources.get_mut(peer))
+            else {
                 continue;
             };
-            let address = way.link.address(self.seal.as_ref());
+            let seal = self.common.seal.as_ref();
+            let address = pipeline.link.address(seal);
             let trouble = match unanswered {
                 Unanswered::Request => {
-                    Trouble::NoAnswer { address, ours: self.seal.as_ref().and_then(|seal| seal.key(peer)) }
+                    Trouble::NoAnswer { address, ours: seal.and_then(|seal| seal.key(peer)) }
                 }
                 Unanswered::Session => Trouble::Silent { address },
             };
-            source.suffers(now, trouble, shell);
+            source.suffers(now, peer, trouble, &mut self.common.outputs);
         }
     }
 }

@@ -9,9 +9,9 @@ use super::reason::{Drop, Failure, Tally};
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// From the interface to the carrier.
-    pub sent: Way,
+    pub sent: TrafficCounters,
     /// From the carrier to the interface.
-    pub received: Way,
+    pub received: TrafficCounters,
     /// Dropped packets by reason.
     pub drops: Tally<Drop>,
     /// Time in the daemon of packets sent to the carrier.
@@ -26,9 +26,9 @@ pub struct Counters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerCounters {
     /// Packets to it.
-    pub sent: Way,
+    pub sent: TrafficCounters,
     /// Packets identified as coming from it.
-    pub received: Way,
+    pub received: TrafficCounters,
     /// Completed handshakes, or accepted epochs.
     pub sessions: u64,
     /// Number of its restarts, at which contexts were reset.
@@ -57,7 +57,7 @@ pub struct PathCounters {
 
 /// Counters of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct TrafficCounters {
     /// IP packets or Ethernet frames at the interface: sent and delivered ones.
     pub packets: u64,
     /// Their octets.
@@ -119,11 +119,11 @@ pub struct Bill {
 
 impl Counters {
     /// Returns zero counters. `billing_unit` as in
-    /// [`Seeing::billing_unit`](crate::plan::Seeing::billing_unit).
+    /// [`Seeing::billing_unit`](crate::site_config::Seeing::billing_unit).
     pub fn new(billing_unit: u32) -> Self {
         Self {
-            sent: Way::default(),
-            received: Way::default(),
+            sent: TrafficCounters::default(),
+            received: TrafficCounters::default(),
             drops: Tally::new(),
             latency_sent: Histogram::new(),
             latency_received: Histogram::new(),
@@ -144,12 +144,19 @@ impl Counters {
     }
 }
 
-impl Way {
+impl TrafficCounters {
     /// Counts a packet of `octets` at the interface, and `compressed` octets after compression.
     pub fn packet(&mut self, octets: usize, compressed: usize) {
         self.packets += 1;
         self.octets += octets as u64;
         self.compressed_octets += compressed as u64;
+    }
+
+    /// Takes back a [`packet`](Self::packet) that was counted too early.
+    pub fn take_back(&mut self, octets: usize, compressed: usize) {
+        self.packets = self.packets.saturating_sub(1);
+        self.octets = self.octets.saturating_sub(octets as u64);
+        self.compressed_octets = self.compressed_octets.saturating_sub(compressed as u64);
     }
 
     /// Counts a datagram of `octets` on the carrier.

@@ -2,7 +2,9 @@
 
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
-use super::{CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, Way};
+use super::{
+    CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, TrafficCounters,
+};
 
 const N: Numerals = Numerals::TERMINAL;
 
@@ -126,7 +128,7 @@ fn ways(since: Option<&Since<'_>>, now: &Status) -> Table {
     columns.push(Column::number("p50").unit("us"));
     columns.push(Column::number("p99").unit("us"));
     let mut table = Table::new("", columns);
-    let mut row = |name: &str, way: &Way, before: Option<&Way>, latency: &Latency| {
+    let mut row = |name: &str, way: &TrafficCounters, before: Option<&TrafficCounters>, latency: &Latency| {
         let mut cells = vec![Cell::text(name)];
         if let (Some(since), Some(before)) = (since, before) {
             cells.push(Cell::number(since.rate(before.packets, way.packets), 1));
@@ -386,7 +388,7 @@ mod tests {
         let mut status = specimen();
         status.totals = TrafficTotals::default();
         assert!(plain(None, &status).contains("No traffic yet."));
-        let (mut sent, received) = (Way::default(), Way::default());
+        let (mut sent, received) = (TrafficCounters::default(), TrafficCounters::default());
         sent.packet(100, 40);
         sent.datagram(112);
         status.totals = TrafficTotals::new(sent, received);

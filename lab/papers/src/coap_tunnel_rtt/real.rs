@@ -11,7 +11,7 @@ use thinair_os::{Interface, Namespace, Route, Waker, clock};
 use thinair_simulation::load::{Hosts, INTERFACE, LoadError, forward};
 use thinair_simulation::{Purpose, Streams};
 use thinair_tunnel::status::socket::ask;
-use thinair_tunnel::status::{Side, Status, Way as Counted};
+use thinair_tunnel::status::{Side, Status, TrafficCounters as Counted};
 
 use super::cell::{Cell, Place, Version, Way};
 use super::exchange::{self, Exchange, PORT};

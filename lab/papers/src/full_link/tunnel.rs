@@ -7,9 +7,9 @@ use std::path::Path;
 use thinair_link::{ConstrainedLink, Event, Random, Side};
 use thinair_tunnel::config::{self, Settings, Surroundings};
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::plan::{Others, Plan, Security};
 use thinair_tunnel::seal::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
-use thinair_tunnel::site::{Notice, Shell, Site};
+use thinair_tunnel::site::{Site, SiteOutput};
+use thinair_tunnel::site_config::{Others, Security, SiteConfig};
 use thinair_tunnel::status::Drop;
 use thinair_wire::time::Instant;
 
@@ -67,9 +67,11 @@ impl Tunnel {
     /// Sends consecutive packets of the system.
     fn send(&mut self, now: Instant, packets: &[Vec<u8>]) {
         self.now = now;
-        let (site, mut hands) = self.ends[Side::A as usize].apart(None);
-        packets.iter().for_each(|packet| site.handle_packet(now, packet, &mut hands));
-        site.pause(now, &mut hands);
+        for packet in packets {
+            self.ends[Side::A as usize].site.handle_packet(now, packet);
+            self.drain(Side::A);
+        }
+        self.ends[Side::A as usize].site.pause(now);
         self.poll(Side::A);
         self.carry(Side::A);
     }
@@ -95,17 +97,27 @@ impl Tunnel {
     }
 
     fn arrive(&mut self, to: Side, mut datagram: Vec<u8>) {
-        let now = self.now;
-        let meter = (to == Side::B).then_some(&mut self.meter);
-        let (site, mut hands) = self.ends[to as usize].apart(meter.map(|meter| (now, meter)));
         let payload = datagram.get_mut(OUTER..).unwrap_or_default();
-        site.handle_datagram(now, Some(address(to.other())), payload, &mut hands);
+        self.ends[to as usize].site.handle_datagram(self.now, Some(address(to.other())), payload);
+        self.drain(to);
         self.poll(to);
     }
 
     fn poll(&mut self, side: Side) {
-        let (site, mut hands) = self.ends[side as usize].apart(None);
-        site.poll(self.now, &mut hands);
+        self.ends[side as usize].site.handle_timeout(self.now);
+        self.drain(side);
+    }
+
+    /// Takes outputs of a site.
+    fn drain(&mut self, side: Side) {
+        let End { site, out } = &mut self.ends[side as usize];
+        while let Some(output) = site.poll_output() {
+            match output {
+                SiteOutput::Datagram { octets, .. } => out.push([&[0; OUTER], octets].concat()),
+                SiteOutput::Packet(packet) if side == Side::B => self.meter.deliver(self.now, packet),
+                SiteOutput::Packet(_) | SiteOutput::Event { .. } => {}
+            }
+        }
     }
 
     /// Passes a site's datagrams to the link, which drops those that its queue has no room for.
@@ -144,39 +156,14 @@ impl End {
             .map_err(|error| failed(&error))?;
         Ok(Self { site, out: Vec::new() })
     }
-
-    fn apart<'e>(&'e mut self, meter: Option<(Instant, &'e mut Meter)>) -> (&'e mut Site, Hands<'e>) {
-        let Self { site, out } = self;
-        (site, Hands { out, meter })
-    }
-}
-
-struct Hands<'e> {
-    out: &'e mut Vec<Vec<u8>>,
-    meter: Option<(Instant, &'e mut Meter)>,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, _: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push([&[0; OUTER], datagram].concat());
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        if let Some((now, meter)) = &mut self.meter {
-            meter.deliver(*now, packet);
-        }
-        true
-    }
-
-    fn notice(&mut self, _: Notice<'_>) {}
 }
 
 fn address(side: Side) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + side as u8), 5_000).into()
 }
 
-/// Plan of one end: defaults, except carrier and mode.
-fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
+/// SiteConfig of one end: defaults, except carrier and mode.
+fn plan(run: &Run, side: Side) -> Result<SiteConfig, Error> {
     let (scheme, options) = match run.scenario.carrier {
         Carrier::Link | Carrier::Udp => ("udp", ""),
         // TS Packets are filled, as in the examples of docs/tunnel.md.
@@ -201,7 +188,7 @@ fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).map_err(|error| failed(&error))
+    config::site_config(&settings, &surroundings).map_err(|error| failed(&error))
 }
 
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {

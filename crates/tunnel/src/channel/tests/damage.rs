@@ -25,7 +25,7 @@ proptest! {
         units in prop::collection::vec(any_unit(), 0..60),
     ) {
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
-        let plan = ChannelPlan { by_type, cids, ..plan(Mode::Optimistic) };
+        let config = ChannelConfig { by_type, cids, ..config(Mode::Optimistic) };
         let sites = SITES.map(|site| SiteId::new(site).unwrap());
         let role = if meshed {
             Role::Mesh { own: SiteId::new(1), sites: &sites, feedback: true }
@@ -33,7 +33,7 @@ proptest! {
             Role::Pair
         };
         let mut channel =
-            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, ..setup(&plan) }).unwrap();
+            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, ..setup(&config) }).unwrap();
         let mut delivered = [0, 0];
         for (i, (protocol, from, to, octets)) in units.into_iter().enumerate() {
             let protocol =
@@ -69,7 +69,7 @@ proptest! {
         let others = [SiteId::new(1).unwrap()];
         let role = if meshed { Role::Mesh { own: Some(own), sites: &others, feedback: true } } else { role };
         let mut other =
-            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, seed: 3, ..setup(&plan) }).unwrap();
+            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, seed: 3, ..setup(&config) }).unwrap();
         let packet = frame(udp6(7, 7, 40));
         let (_, units) = send(&mut other, ms(1_000), &packet);
         let from = if meshed { Some(own) } else { None };
@@ -84,8 +84,8 @@ proptest! {
         percent in 1..30_u8,
     ) {
         let mode = [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable][mode];
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         let mut losses = losses.into_iter().cycle().map(|random| random % 100 < percent);
         let mut is_lost = move || losses.next().unwrap_or(false);
         let mut came = 0;

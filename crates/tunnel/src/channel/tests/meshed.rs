@@ -6,7 +6,7 @@ use super::*;
 struct BroadcastMedium {
     sites: Vec<SiteId>,
     channels: Vec<Channel>,
-    plan: ChannelPlan,
+    config: ChannelConfig,
     feedback: bool,
     /// Loss of each site, in percent.
     loss: Vec<u64>,
@@ -23,11 +23,11 @@ struct BroadcastMedium {
 
 impl BroadcastMedium {
     fn new(sites: u8, mode: Mode, feedback: bool) -> Self {
-        let plan = plan(mode);
+        let config = config(mode);
         let sites: Vec<_> = (1..=sites).map(|site| SiteId::new(site).unwrap()).collect();
         let mut mesh = Self {
             channels: Vec::new(),
-            plan,
+            config,
             feedback,
             loss: vec![0; sites.len()],
             random: 1,
@@ -46,10 +46,10 @@ impl BroadcastMedium {
         let own = self.sites[site];
         let others: Vec<_> = self.sites.iter().copied().filter(|site| *site != own).collect();
         let role = Role::Mesh { own: Some(own), sites: &others, feedback: self.feedback };
-        Channel::new(&Setup { role, seed: u64::from(own.number()), ..setup(&self.plan) }).unwrap()
+        Channel::new(&Setup { role, seed: u64::from(own.number()), ..setup(&self.config) }).unwrap()
     }
 
-    fn is_lost(&mut self, site: usize) -> bool {
+    fn draw_loss(&mut self, site: usize) -> bool {
         self.random = self.random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         (self.random >> 33) % 100 < self.loss[site]
     }
@@ -57,7 +57,7 @@ impl BroadcastMedium {
     fn broadcast(&mut self, now: Instant, from: usize, units: Vec<Owned>) {
         for unit in units {
             for site in (0..self.sites.len()).filter(|site| *site != from) {
-                if self.is_lost(site) {
+                if self.draw_loss(site) {
                     self.lost += 1;
                     continue;
                 }
@@ -246,7 +246,7 @@ fn only_members_are_heard() {
     // A receiver-only site sends neither packets nor feedback.
     let sites = [mesh.sites[0]];
     let role = Role::Mesh { own: None, sites: &sites, feedback: true };
-    let mut ears = Channel::new(&Setup { role, ..setup(&mesh.plan) }).unwrap();
+    let mut ears = Channel::new(&Setup { role, ..setup(&mesh.config) }).unwrap();
     assert_eq!(receive(&mut ears, ms(0), Some(sites[0]), &units[0]).1.len(), 1);
     assert_eq!(send(&mut ears, ms(0), &udp6(1, 1, 24)).0, Err(NotSent::OnlyHears));
     assert_eq!(ears.poll_at(), None);

@@ -13,9 +13,9 @@ fn element(cid: u16, ack: AckType) -> Owned {
 
 #[test]
 fn a_storm_of_nacks_costs_a_few_large_packets() {
-    let plan = plan(Mode::Optimistic);
+    let config = config(Mode::Optimistic);
     let run = |nacks: u64, ack| {
-        let mut ends = pair(&setup(&plan));
+        let mut ends = pair(&setup(&config));
         let mut octets = 0;
         for i in 0..10_000_u16 {
             let now = Instant::from_nanos(u64::from(i) * 1_000_000);
@@ -43,15 +43,15 @@ fn a_storm_of_nacks_costs_a_few_large_packets() {
 
 #[test]
 fn a_restarted_decompressor_is_heard_at_once() {
-    let plan = plan(Mode::Optimistic);
-    let mut ends = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let mut ends = pair(&setup(&config));
     let mut missed = 0;
     for i in 0..300 {
         let now = ms(20 * u64::from(i));
         let [a, b] = &mut ends;
         if i == 150 {
             // It restarts without informing the other end.
-            *b = Channel::new(&setup(&plan)).unwrap();
+            *b = Channel::new(&setup(&config)).unwrap();
         }
         for flow in 1..=8 {
             let packet = udp6(flow, i, 20);
@@ -67,8 +67,8 @@ fn a_restarted_decompressor_is_heard_at_once() {
 
 #[test]
 fn garbage_is_answered_seldom() {
-    let plan = plan(Mode::Optimistic);
-    let [_, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [_, mut b] = pair(&setup(&config));
     let mut octets = 0;
     for i in 0..20_000_u64 {
         let now = Instant::from_nanos(i * 100_000);
@@ -89,8 +89,8 @@ fn garbage_is_answered_seldom() {
 
 #[test]
 fn feedback_keeps_its_interval() {
-    let plan = plan(Mode::Optimistic);
-    let mut ends = pair(&Setup { feedback_interval: Duration::from_secs(1), ..setup(&plan) });
+    let config = config(Mode::Optimistic);
+    let mut ends = pair(&Setup { feedback_interval: Duration::from_secs(1), ..setup(&config) });
     let mut times = Vec::new();
     for i in 0..500_u16 {
         let now = ms(10 * u64::from(i));

@@ -10,21 +10,21 @@ use thinair_ule::Pid;
 use super::{INSECURE, KEY, OPEN, complains, of_arguments};
 use crate::config::ConfigError;
 use crate::mtu::Budget;
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Suite};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig, Suite};
 
 fn socket(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-fn address(plan: &Plan) -> Option<SocketAddr> {
-    match &plan.others {
+fn address(config: &SiteConfig) -> Option<SocketAddr> {
+    match &config.others {
         Others::Peers(peers) => peers[0].address,
         Others::Mesh(_) => panic!("a mesh"),
     }
 }
 
-fn listen(plan: &Plan) -> SocketAddr {
-    match &plan.carrier {
+fn listen(config: &SiteConfig) -> SocketAddr {
+    match &config.carrier {
         Carrier::Udp { listen, .. } => *listen,
         other => panic!("{other:?}"),
     }
@@ -43,12 +43,12 @@ fn udp_leads_to_the_other_end_and_listens_on_its_port() {
         ("udp://[::]:7000", None, "[::]:7000"),
         ("udp://?listen=[::1]:7000", None, "[::1]:7000"),
     ] {
-        let plan = of_arguments(url, &[KEY]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        assert_eq!(address(&plan), to.map(socket), "{url}");
-        assert_eq!(listen(&plan), socket(here), "{url}");
-        let Carrier::Udp { packaging, group, mtu, rtp, .. } = &plan.carrier else { panic!("{url}") };
+        let config = of_arguments(url, &[KEY]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        assert_eq!(address(&config), to.map(socket), "{url}");
+        assert_eq!(listen(&config), socket(here), "{url}");
+        let Carrier::Udp { packaging, group, mtu, rtp, .. } = &config.carrier else { panic!("{url}") };
         assert_eq!((packaging, group, *mtu, *rtp), (&Packaging::Packed, &None, 1_500, false), "{url}");
-        assert_eq!(plan.channel.mode, Mode::Optimistic);
+        assert_eq!(config.channel.mode, Mode::Optimistic);
     }
 }
 
@@ -104,8 +104,8 @@ fn an_option_and_an_argument_are_told_once() {
 #[test]
 fn a_transport_stream_has_as_many_packets_as_fit() {
     let packets = |url: &str, security| {
-        let plan = of_arguments(url, &[security]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        match plan.carrier {
+        let config = of_arguments(url, &[security]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        match config.carrier {
             Carrier::Udp { packaging: Packaging::Ts { per_datagram, .. }, .. } => per_datagram,
             other => panic!("{other:?}"),
         }
@@ -142,8 +142,8 @@ fn what_fits_by_default_fits() {
                 ("udp", "", KEY),
             ] {
                 let url = format!("{scheme}://{host}:7000?mtu={mtu}{rtp}");
-                let plan = of_arguments(&url, &[security]).unwrap();
-                let budget = Budget::of(&plan).unwrap_or_else(|error| panic!("{url}: {error}"));
+                let config = of_arguments(&url, &[security]).unwrap();
+                let budget = Budget::of(&config).unwrap_or_else(|error| panic!("{url}: {error}"));
                 assert!(budget.mtu >= 1_280, "{url}");
             }
         }
@@ -154,8 +154,8 @@ fn what_fits_by_default_fits() {
 fn every_option_of_a_transport_stream_is_taken() {
     let url = "ule+udp://239.1.2.3:5000?iface=eth0&ttl=4&ts=6&flush=3ms&pid=0x40&peer-pid=0x41&psi=500ms&\
                bitrate=3.507M&rtp=1&mtu=1400&npa=02:00:00:00:00:01";
-    let plan = of_arguments(url, &[OPEN]).unwrap();
-    let Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } = &plan.carrier else { panic!() };
+    let config = of_arguments(url, &[OPEN]).unwrap();
+    let Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } = &config.carrier else { panic!() };
     assert_eq!((*listen, *ttl, *mtu, *rtp), (socket("239.1.2.3:5000"), 4, 1_400, true));
     assert_eq!(group, &Some((IpAddr::from([239, 1, 2, 3]), Some("eth0".to_owned()))));
     let expected = Packaging::Ts {
@@ -167,7 +167,7 @@ fn every_option_of_a_transport_stream_is_taken() {
         npa: Some("02:00:00:00:00:01".parse().unwrap()),
     };
     assert_eq!(packaging, &expected);
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!((peers[0].address, peers[0].pid), (Some(socket("239.1.2.3:5000")), Pid::new(0x41)));
 }
 
@@ -185,8 +185,8 @@ fn pids_are_free_ones_and_differ_on_a_group() {
     complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["a different PID"]);
     assert!(of_arguments(&format!("{group}?pid=64&peer-pid=65"), &[OPEN]).is_ok());
     // Both directions of a pair of hosts may use one PID.
-    let plan = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    let config = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!(peers[0].pid, Pid::new(0x40));
     complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["group address"]);
 }
@@ -205,19 +205,20 @@ fn groups_are_bound_where_they_can_be() {
 
 #[test]
 fn serial_lines_have_their_defaults() {
-    let plan = of_arguments("serial:///dev/ttyUSB0", &[KEY]).unwrap();
-    let Carrier::Serial { path, speed, framing, crc, mtu } = &plan.carrier else { panic!() };
+    let config = of_arguments("serial:///dev/ttyUSB0", &[KEY]).unwrap();
+    let Carrier::Serial { path, speed, framing, crc, mtu } = &config.carrier else { panic!() };
     assert_eq!(path, Path::new("/dev/ttyUSB0"));
     assert_eq!((*speed, *framing, *crc, *mtu), (None, Framing::Cobs, true, 1_500));
-    let Security::Key { suite, .. } = plan.security else { panic!() };
+    let Security::Key { suite, .. } = config.security else { panic!() };
     assert_eq!(suite, Suite::AesCcm8);
 
-    let plan = of_arguments("serial:///dev/ttyUSB0?speed=115200&framing=slip&mtu=300", &[INSECURE]).unwrap();
-    let Carrier::Serial { speed, framing, crc, mtu, .. } = &plan.carrier else { panic!() };
+    let config =
+        of_arguments("serial:///dev/ttyUSB0?speed=115200&framing=slip&mtu=300", &[INSECURE]).unwrap();
+    let Carrier::Serial { speed, framing, crc, mtu, .. } = &config.carrier else { panic!() };
     assert_eq!((*speed, *framing, *crc, *mtu), (Some(115_200), Framing::Slip, true, 300));
 
-    let plan = of_arguments("serial+raw:///dev/ttyUSB0", &[INSECURE]).unwrap();
-    let Carrier::Serial { framing, crc, .. } = &plan.carrier else { panic!() };
+    let config = of_arguments("serial+raw:///dev/ttyUSB0", &[INSECURE]).unwrap();
+    let Carrier::Serial { framing, crc, .. } = &config.carrier else { panic!() };
     assert_eq!((*framing, *crc), (Framing::Slip, false));
     complains(of_arguments("serial+raw:///dev/ttyUSB0?framing=cobs", &[INSECURE]), &["is for serial://"]);
 }
@@ -225,9 +226,9 @@ fn serial_lines_have_their_defaults() {
 #[test]
 fn files_say_which_way_they_go() {
     let ends = |url: &str| {
-        let plan = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        let Carrier::File { from, to, .. } = plan.carrier else { panic!("{url}") };
-        (from, to, plan.channel.mode)
+        let config = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let Carrier::File { from, to, .. } = config.carrier else { panic!("{url}") };
+        (from, to, config.channel.mode)
     };
     let (stdio, file) = (Some(PathBuf::from("-")), |name: &str| Some(PathBuf::from(name)));
     assert_eq!(ends("ule+file://-"), (stdio.clone(), stdio.clone(), Mode::Optimistic));
@@ -299,8 +300,8 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
 #[test]
 fn suites_have_names_and_tags() {
     let suite = |arguments: &[(&str, &str, &str)]| -> Result<Suite, ConfigError> {
-        let plan = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
-        match plan.security {
+        let config = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
+        match config.security {
             Security::Key { suite, .. } => Ok(suite),
             other => panic!("{other:?}"),
         }

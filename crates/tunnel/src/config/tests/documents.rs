@@ -4,9 +4,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::{Settings, keys, plan, templates::Template};
+use super::super::{Settings, keys, site_config, templates::Template};
 use super::{complains, of_text, surroundings};
-use crate::plan::{Others, Plan};
+use crate::site_config::{Others, SiteConfig};
 
 #[test]
 fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
@@ -43,8 +43,8 @@ fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
 
 #[test]
 fn paths_in_a_file_start_at_its_folder() {
-    let plan = of_text("[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"a.key\"\n").unwrap();
-    let crate::plan::Security::Key { path, .. } = plan.security else { panic!() };
+    let config = of_text("[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"a.key\"\n").unwrap();
+    let crate::site_config::Security::Key { path, .. } = config.security else { panic!() };
     assert_eq!(path, Path::new("/etc/thinair/a.key"));
 }
 
@@ -55,21 +55,21 @@ fn arguments_replace_what_the_file_tells() {
     let mut settings = Settings::read(Path::new("sat.toml"), text).unwrap();
     settings.set("inside", "tun", "--tun", "b");
     settings.set("carrier", "url", "CARRIER", "ule+udp://192.0.2.7:2?ts=3&mtu=1000");
-    let plan = plan(&settings, &surroundings()).unwrap();
-    assert_eq!((plan.inside.name.as_str(), plan.inside.mtu), ("b", Some(1_300)));
-    let crate::plan::Carrier::Udp { packaging, mtu, .. } = &plan.carrier else { panic!() };
+    let config = site_config(&settings, &surroundings()).unwrap();
+    assert_eq!((config.inside.name.as_str(), config.inside.mtu), ("b", Some(1_300)));
+    let crate::site_config::Carrier::Udp { packaging, mtu, .. } = &config.carrier else { panic!() };
     assert_eq!(*mtu, 1_000);
     assert!(
-        matches!(packaging, crate::plan::Packaging::Ts { per_datagram: 3, flush, .. } if flush.is_zero())
+        matches!(packaging, crate::site_config::Packaging::Ts { per_datagram: 3, flush, .. } if flush.is_zero())
     );
 }
 
-fn with_shared(own: &str, shared: &str) -> Result<Plan, crate::config::ConfigError> {
+fn with_shared(own: &str, shared: &str) -> Result<SiteConfig, crate::config::ConfigError> {
     let mut settings = Settings::read(Path::new("/etc/thinair/sat.toml"), own)?;
     let include = settings.include()?.unwrap();
     assert_eq!(include, Path::new("/etc/thinair/shared.toml"));
     settings.add_shared(&include, shared)?;
-    plan(&settings, &surroundings())
+    site_config(&settings, &surroundings())
 }
 
 const OWN: &str = "[channel]\ninclude = \"shared.toml\"\n[security]\nkey = \"k\"\n";
@@ -98,14 +98,18 @@ fn a_shared_file_has_nothing_of_one_end_alone() {
 fn every_template_is_a_plan() {
     for template in Template::ALL {
         let text = template.text();
-        let plan = match template {
+        let config = match template {
             Template::Shared => continue,
             Template::Mesh => with_shared(text, Template::Shared.text()),
             _ => of_text(text),
         };
-        let plan = plan.unwrap_or_else(|error| panic!("{template:?}: {error}"));
+        let config = config.unwrap_or_else(|error| panic!("{template:?}: {error}"));
         if template == Template::Mesh {
-            assert!(matches!(&plan.others, Others::Mesh(mesh) if mesh.sites.len() == 2), "{:?}", plan.others);
+            assert!(
+                matches!(&config.others, Others::Mesh(mesh) if mesh.sites.len() == 2),
+                "{:?}",
+                config.others
+            );
         }
     }
 }
@@ -127,12 +131,12 @@ fn every_key_that_a_template_leaves_out_is_right() {
                 lines.retain(|line| !line.starts_with("open = "));
             }
             let text = lines.join("\n");
-            let plan = match template {
+            let config = match template {
                 Template::Shared => with_shared(Template::Mesh.text(), &text),
                 Template::Mesh => with_shared(&text, Template::Shared.text()),
                 _ => of_text(&text),
             };
-            if let Err(error) = plan {
+            if let Err(error) = config {
                 panic!("{template:?}: {key}: {error}");
             }
             tried += 1;
@@ -155,12 +159,12 @@ fn every_configuration_of_the_manual_is_a_plan() {
             shared = Some(block);
             continue;
         }
-        let plan = if block.contains("include = ") {
+        let config = if block.contains("include = ") {
             with_shared(block, shared.expect("the shared file stands before those that include it"))
         } else {
             of_text(block)
         };
-        if let Err(error) = plan {
+        if let Err(error) = config {
             panic!("{error}\n{block}");
         }
     }

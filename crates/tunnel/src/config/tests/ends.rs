@@ -5,7 +5,7 @@ use thinair_ule::Pid;
 
 use super::{complains, of_text};
 use crate::config::agreement::{Disagreement, disagreements};
-use crate::plan::{Carrier, Others, Packaging, Plan, Security, Suite};
+use crate::site_config::{Carrier, Others, Packaging, Security, SiteConfig, Suite};
 
 /// Two peers, the second of which is modified.
 fn hub(north: &str, south: &str) -> String {
@@ -20,8 +20,8 @@ const SOUTH: &str = "name = \"south\"\nkey = \"south.key\"\nallowed = [\"10.2.0.
 
 #[test]
 fn peers_have_keys_and_networks_of_their_own() {
-    let plan = of_text(&hub("keepalive = \"25s\"", SOUTH)).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    let config = of_text(&hub("keepalive = \"25s\"", SOUTH)).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["north", "south"]);
     assert_eq!(peers[1].key.as_deref(), Some("/etc/thinair/south.key".as_ref()));
     assert!(peers[0].keepalive.is_some() && peers[1].keepalive.is_none());
@@ -65,8 +65,8 @@ fn mesh(own: &str, security: &str, more: &str) -> String {
     )
 }
 
-fn pid(plan: &Plan) -> Pid {
-    match &plan.carrier {
+fn pid(config: &SiteConfig) -> Pid {
+    match &config.carrier {
         Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. } => *pid,
         other => panic!("{other:?}"),
     }
@@ -75,13 +75,13 @@ fn pid(plan: &Plan) -> Pid {
 #[test]
 fn a_site_hears_all_others_and_sends_as_itself() {
     for security in ["key = \"mesh.key\"", "open = true"] {
-        let plan = of_text(&mesh("own = 2", security, "")).unwrap();
-        let Others::Mesh(of) = &plan.others else { panic!() };
+        let config = of_text(&mesh("own = 2", security, "")).unwrap();
+        let Others::Mesh(of) = &config.others else { panic!() };
         let others: Vec<_> = of.sites.iter().map(|site| site.id.number()).collect();
         assert_eq!((of.own.map(|own| own.number()), others), (Some(2), vec![1, 3]));
-        assert_eq!(pid(&plan), Pid::new(0x102).unwrap());
+        assert_eq!(pid(&config), Pid::new(0x102).unwrap());
         assert_eq!((of.to, of.feedback), (Some("239.9.0.1:5000".parse().unwrap()), false));
-        assert_eq!(plan.channel.mode, Mode::Unidirectional);
+        assert_eq!(config.channel.mode, Mode::Unidirectional);
         let answered = of_text(&mesh("own = 2", security, "feedback = true")).unwrap();
         assert_eq!(answered.channel.mode, Mode::Optimistic);
     }
@@ -139,14 +139,14 @@ fn what_a_mesh_cannot_be_is_told() {
     assert!(of_text(&udp).is_ok());
     // A sender without feedback.
     let sender = "[carrier]\nurl = \"gse+udp://192.0.2.1:5000\"\n[security]\nopen = true\n[mesh]\nown = 1\n";
-    let plan = of_text(sender).unwrap();
-    assert!(matches!(&plan.others, Others::Mesh(mesh) if mesh.sites.is_empty()));
+    let config = of_text(sender).unwrap();
+    assert!(matches!(&config.others, Others::Mesh(mesh) if mesh.sites.is_empty()));
 }
 
 #[test]
 fn groups_have_the_longest_tag_by_default() {
-    let plan = of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap();
-    let Security::Key { suite, .. } = plan.security else { panic!() };
+    let config = of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap();
+    let Security::Key { suite, .. } = config.security else { panic!() };
     assert_eq!(suite, Suite::ChaCha20Poly1305);
 }
 
@@ -156,7 +156,7 @@ fn ends_that_do_not_agree_are_told() {
         of_text(&format!("[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n{more}"))
             .unwrap()
     };
-    let setting = |a: &Plan, b: &Plan| -> Vec<String> {
+    let setting = |a: &SiteConfig, b: &SiteConfig| -> Vec<String> {
         disagreements(a, b).iter().map(Disagreement::to_string).collect()
     };
     let here = pair("");

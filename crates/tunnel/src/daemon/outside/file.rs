@@ -22,6 +22,8 @@ pub(in crate::daemon) struct Files {
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
+    /// Octets in it that were read.
+    unread: usize,
     refused: u64,
 }
 
@@ -40,6 +42,7 @@ impl Files {
             out: Vec::new(),
             gone: 0,
             chunk: vec![0; CHUNK],
+            unread: 0,
             refused: 0,
         })
     }
@@ -87,7 +90,7 @@ impl Files {
         Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
-    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self) -> Received {
         let Some(from) = &mut self.from else { return Received::All };
         match from.read(&mut self.chunk) {
             Ok(0) => {
@@ -95,7 +98,7 @@ impl Files {
                 Received::End
             }
             Ok(octets) => {
-                sink(Arrival::Stream(self.chunk.get(..octets).unwrap_or_default()));
+                self.unread = octets;
                 if octets == self.chunk.len() { Received::More } else { Received::All }
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -107,6 +110,11 @@ impl Files {
                 Received::End
             }
         }
+    }
+
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        let unread = std::mem::take(&mut self.unread);
+        self.chunk.get(..unread).filter(|octets| !octets.is_empty()).map(Arrival::Stream)
     }
 }
 

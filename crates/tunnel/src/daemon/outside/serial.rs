@@ -1,6 +1,7 @@
 //! A serial line: frames in a run of octets. A line that is unplugged is looked for.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use thinair_wire::time::Instant;
 use super::{Arrival, CHUNK, Flushed, Received};
 use crate::daemon::helper::Helper;
 use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
-use crate::plan::Framing;
+use crate::site_config::Framing;
 
 /// How often a line that is gone is looked for.
 const RETRY: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ pub(in crate::daemon) struct Line {
     path: PathBuf,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
-    /// Whether it was said that the line may not be opened.
+    /// True if it was logged that the line may not be opened.
     complained: bool,
     framer: Framer,
     deframer: Deframer,
@@ -34,6 +35,8 @@ pub(in crate::daemon) struct Line {
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
+    /// Octets in it that were read, and not deframed.
+    unread: Range<usize>,
     datagram: Vec<u8>,
     refused: u64,
 }
@@ -56,6 +59,7 @@ impl Line {
             out: Vec::new(),
             gone: 0,
             chunk: vec![0; CHUNK],
+            unread: 0..0,
             datagram: Vec::new(),
             refused: 0,
         })
@@ -92,21 +96,11 @@ impl Line {
         Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
-    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self, now: Instant) -> Received {
         let Some(serial) = &self.serial else { return Received::All };
         match serial.read(&mut self.chunk) {
             Ok(octets) => {
-                let datagram = &mut self.datagram;
-                let mut take = |frame: Result<&[u8], FrameError>| match frame {
-                    Ok(frame) => {
-                        datagram.clear();
-                        datagram.extend_from_slice(frame);
-                        sink(Arrival::Datagram(None, datagram));
-                    }
-                    Err(FrameError::Crc { .. }) => sink(Arrival::WrongCrc),
-                    Err(_) => sink(Arrival::BadFrame),
-                };
-                self.deframer.receive(self.chunk.get(..octets).unwrap_or_default(), &mut take);
+                self.unread = 0..octets;
                 if octets == self.chunk.len() { Received::More } else { Received::All }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::All,
@@ -115,6 +109,25 @@ impl Line {
                 Received::All
             }
         }
+    }
+
+    /// Deframes octet by octet, so that a frame that ends is handled before the next one is begun.
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        let Self { chunk, unread, deframer, datagram, .. } = self;
+        let mut found = None;
+        while let (None, Some(at)) = (found, unread.next()) {
+            deframer.receive(chunk.get(at..=at).unwrap_or_default(), &mut |frame| {
+                found = Some(frame.map(|frame| {
+                    datagram.clear();
+                    datagram.extend_from_slice(frame);
+                }));
+            });
+        }
+        Some(match found? {
+            Ok(()) => Arrival::Datagram(None, datagram),
+            Err(FrameError::Crc { .. }) => Arrival::WrongCrc,
+            Err(_) => Arrival::BadFrame,
+        })
     }
 
     fn lose(&mut self, now: Instant, error: &io::Error) {

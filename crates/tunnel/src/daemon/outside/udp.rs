@@ -153,22 +153,22 @@ impl Socket {
         udp::memory(&self.socket).ok()
     }
 
-    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self) -> Received {
         match self.received.receive(&self.socket) {
-            Ok(count) => {
-                for _ in 0..self.received.too_long() {
-                    sink(Arrival::TooLong);
-                }
-                for (datagram, from) in self.received.iter_mut() {
-                    sink(Arrival::Datagram(from, datagram));
-                }
-                if count == BATCH { Received::More } else { Received::All }
-            }
+            Ok(count) if count == BATCH => Received::More,
+            Ok(_) => Received::All,
             // Woken by the error queue, or by nothing.
             Err(error) => {
                 self.read_reports();
                 if error.kind() == io::ErrorKind::WouldBlock { Received::All } else { Received::More }
             }
         }
+    }
+
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        Some(match self.received.take_next()? {
+            Some((datagram, from)) => Arrival::Datagram(from, datagram),
+            None => Arrival::TooLong,
+        })
     }
 }

@@ -90,8 +90,8 @@ impl Constant {
         self.pace.at(self.per_body.saturating_sub(has + 1) as u64)
     }
 
-    /// Advances to the next slot, if it has begun.
-    pub(super) fn has_slot(&mut self, now: Instant) -> bool {
+    /// Goes on to the next slot. False if it has not begun.
+    pub(super) fn take_slot(&mut self, now: Instant) -> bool {
         if self.pace.next_at() + LATEST < now {
             self.pace = Pace::new(now, self.bitrate);
         }

@@ -9,7 +9,7 @@ use crate::packaging::addresses;
 use crate::packaging::counters::{TsCounters, UnpackagerCounters};
 use crate::packaging::rtp::Sources;
 use crate::packaging::{PackagingError, UnitSink, UnpackError, Whose, protocol, to};
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::{Protocol, SiteId};
 
 /// Maximum overhead of an SNDU around its PDU, in octets: a base header with an address, Extension Headers,

@@ -16,7 +16,7 @@ use crate::packaging::addresses::Addresses;
 use crate::packaging::counters::PackagerCounters;
 use crate::packaging::rtp::{self, RtpHeaders};
 use crate::packaging::{Body, BodySink, PackagerConfig, PackagingError, PushError, ether_type};
-use crate::plan::{Others, Packaging};
+use crate::site_config::{Others, Packaging};
 use crate::unit::{SiteId, Unit};
 
 /// Maximum number of TS Packets per body: a datagram of 1,316 octets.
@@ -170,7 +170,7 @@ impl TsSender {
 
     pub(in crate::packaging) fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
         if let Some(constant) = &mut self.constant {
-            while constant.has_slot(now) {
+            while constant.take_slot(now) {
                 let Self { encapsulator, psi, bodies, .. } = self;
                 match psi.as_mut().and_then(|psi| psi.next(now)) {
                     Some(table) => bodies.push_table(now, &table, sink),

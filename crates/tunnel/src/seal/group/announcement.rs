@@ -2,10 +2,10 @@
 
 use zeroize::Zeroizing;
 
-use crate::plan::Suite;
 use crate::seal::header::DatagramKind;
 use crate::seal::key_file::{Key, KeyId};
 use crate::seal::suite::Cipher;
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 /// Kind and epoch, site, id of the key, salt, number.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{BodyFlags, Destination, Missing, NotSealed, Opened, Over, Refused, Sender};
+use crate::site_config::Suite;
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)

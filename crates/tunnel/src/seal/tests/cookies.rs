@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, Over};
+use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 91;

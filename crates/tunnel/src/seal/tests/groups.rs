@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use thinair_wire::time::Instant;
 
 use super::room::{PARAMETERS, key, random};
-use crate::plan::Suite;
 use crate::seal::{
-    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Keys, NewSession, NotSealed,
+    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Keys, NewSession, NotSealed,
     Opened, Refused, Seal, Sender,
 };
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 /// Content of a disk, which survives daemons and may fail.
@@ -48,8 +48,8 @@ fn site(number: u8) -> SiteId {
     SiteId::new(number).expect("not zero")
 }
 
-fn plan(own: u8) -> GroupPlan {
-    GroupPlan {
+fn config(own: u8) -> GroupConfig {
+    GroupConfig {
         own: SiteId::new(own),
         sites: (1..=3).filter(|number| *number != own).map(site).collect(),
         keys: Keys::one(key(1)),
@@ -68,18 +68,18 @@ struct GroupSite {
 
 impl GroupSite {
     fn new(own: u8) -> Self {
-        Self::with(plan(own), Disk::default(), u64::from(own))
+        Self::with(config(own), Disk::default(), u64::from(own))
     }
 
-    fn with(plan: GroupPlan, disk: Disk, seed: u64) -> Self {
+    fn with(config: GroupConfig, disk: Disk, seed: u64) -> Self {
         let now = Instant::from_millis(500);
-        let group = Group::new(now, plan, Box::new(disk.clone()), random(seed)).expect("a group");
+        let group = Group::new(now, config, Box::new(disk.clone()), random(seed)).expect("a group");
         Self { seal: Seal::Group(group), disk, seed, now }
     }
 
-    fn restart(&mut self, plan: GroupPlan) {
+    fn restart(&mut self, config: GroupConfig) {
         let now = self.now;
-        *self = Self::with(plan, self.disk.clone(), self.seed + 1_000);
+        *self = Self::with(config, self.disk.clone(), self.seed + 1_000);
         self.now = now;
     }
 
@@ -136,7 +136,7 @@ use Alteration::*;
 fn three_sites_hear_each_other() {
     for suite in SUITES {
         let mut sites = [1, 2, 3]
-            .map(|own| GroupSite::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
+            .map(|own| GroupSite::with(GroupConfig { suite, ..config(own) }, Disk::default(), own.into()));
         for from in 0..3 {
             let early = sites[from].seal(b"early");
             let announcement = sites[from].announcement();
@@ -168,7 +168,7 @@ fn three_sites_hear_each_other() {
 
 #[test]
 fn who_only_hears_says_nothing() {
-    let mut hears = GroupSite::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
+    let mut hears = GroupSite::with(GroupConfig { own: None, ..config(0) }, Disk::default(), 9);
     let sealed =
         hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
     assert_eq!(sealed, Err(NotSealed::OnlyHears));
@@ -205,7 +205,7 @@ fn what_was_recorded_before_a_start_is_refused() {
     for datagram in &old {
         receiver.open(datagram);
     }
-    sender.restart(plan(1));
+    sender.restart(config(1));
     let new = [sender.announcement(), sender.seal(b"new")];
     assert_eq!(receiver.open(&old[1]), Refused(Refused::Replayed));
     assert_eq!(receiver.open(&new[0]), Session(1, true));
@@ -215,7 +215,7 @@ fn what_was_recorded_before_a_start_is_refused() {
     assert_eq!(receiver.open(&new[1]), Refused(Refused::Replayed));
 
     // A receiver keeps it across a restart.
-    receiver.restart(plan(2));
+    receiver.restart(config(2));
     assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
     let again = sender.announcement();
@@ -238,7 +238,7 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
         receiver.open(datagram);
     }
     receiver.seal.close().expect("stored");
-    receiver.restart(plan(2));
+    receiver.restart(config(2));
     // A replay of the old announcement, with the sender's first counter.
     assert_eq!(receiver.open(&announcement), Session(1, false));
     for datagram in &recorded {
@@ -270,7 +270,7 @@ fn the_same_epoch_with_another_salt_is_refused() {
     // A disk restored from a backup, and a clock that stands still.
     let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
-    let mut twin = GroupSite::with(plan(1), Disk::default(), 77);
+    let mut twin = GroupSite::with(config(1), Disk::default(), 77);
     assert_eq!(receiver.open(&twin.announcement()), Refused(Refused::OtherSalt(site(1))));
     assert!(matches!(receiver.open(&twin.seal(b"twin")), Refused(Refused::Forged)));
     assert_eq!(receiver.open(&sender.seal(b"it")), Body(1, b"it".to_vec()));
@@ -286,7 +286,7 @@ fn an_epoch_that_cannot_be_stored_is_not_used() {
     assert_eq!(receiver.open(&announcement), Session(1, false));
 
     sender.disk.fail(true);
-    let again = Group::new(sender.now, plan(1), Box::new(sender.disk.clone()), random(5));
+    let again = Group::new(sender.now, config(1), Box::new(sender.disk.clone()), random(5));
     let Err(again @ BadGroup::Store { .. }) = again else { panic!("the disk is full") };
     assert_eq!(again.to_string(), "cannot read or store the epoch of site 1", "the reason is the source");
 }
@@ -296,11 +296,11 @@ fn an_epoch_is_one_more_or_the_clock() {
     let disk = Disk::default();
     let number = |disk: &Disk| disk.clone().load(site(1)).expect("readable").expect("stored").number;
     for (wall, epoch) in [(100, 100), (100, 101), (50, 102), (1_000, 1_000), (0, 1_001)] {
-        GroupSite::with(GroupPlan { wall_seconds: wall, ..plan(1) }, disk.clone(), wall);
+        GroupSite::with(GroupConfig { wall_seconds: wall, ..config(1) }, disk.clone(), wall);
         assert_eq!(number(&disk), epoch);
     }
     disk.clone().store(site(1), &Epoch { number: u64::MAX, salt: [0; 16], counter: 0 }).expect("stored");
-    let none_left = Group::new(Instant::ZERO, plan(1), Box::new(disk), random(5));
+    let none_left = Group::new(Instant::ZERO, config(1), Box::new(disk), random(5));
     assert!(matches!(none_left, Err(BadGroup::NoEpochs(_))));
 }
 
@@ -309,7 +309,7 @@ fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
     super::nonces::watch();
     let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     for start in 0..1_000 {
-        sender.restart(plan(1));
+        sender.restart(config(1));
         assert_eq!(receiver.open(&sender.announcement()), Session(1, start > 0));
         for i in 0..3 {
             assert_eq!(receiver.open(&sender.seal(&[i])), Body(1, vec![i]));
@@ -364,17 +364,18 @@ fn after_a_long_loss_an_announcement_helps() {
 #[test]
 fn strangers_are_refused() {
     let mut receiver = GroupSite::new(2);
-    let mut stranger = GroupSite::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
+    let mut stranger =
+        GroupSite::with(GroupConfig { keys: Keys::one(key(9)), ..config(1) }, Disk::default(), 4);
     assert_eq!(
         receiver.open(&stranger.announcement()),
         Refused(Refused::UnknownKey { key: key(9).id(), of: SiteId::new(1).map(Sender::Site) })
     );
-    let mut unknown = GroupSite::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
+    let mut unknown = GroupSite::with(GroupConfig { own: SiteId::new(9), ..config(9) }, Disk::default(), 4);
     assert_eq!(receiver.open(&unknown.announcement()), Refused(Refused::Unknown));
-    let mut other = GroupSite::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupConfig { digest: [0; 8], ..config(1) }, Disk::default(), 4);
     let from = Sender::Site(site(1));
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherParameters(from)));
-    let mut other = GroupSite::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupConfig { suite: Suite::AesCcm8, ..config(1) }, Disk::default(), 4);
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherSuite(from)));
 
     // Announcements with any changed octet, and bodies with the number of another site.
@@ -394,11 +395,11 @@ fn strangers_are_refused() {
 
 #[test]
 fn a_group_that_cannot_be_is_refused() {
-    let new = |plan| Group::new(Instant::ZERO, plan, Box::new(Disk::default()), random(1)).err();
-    assert!(matches!(new(GroupPlan { suite: Suite::AesCcm4, ..plan(1) }), Some(BadGroup::ShortTag)));
-    let twice = GroupPlan { sites: vec![site(3), site(2), site(3)], ..plan(1) };
+    let new = |config| Group::new(Instant::ZERO, config, Box::new(Disk::default()), random(1)).err();
+    assert!(matches!(new(GroupConfig { suite: Suite::AesCcm4, ..config(1) }), Some(BadGroup::ShortTag)));
+    let twice = GroupConfig { sites: vec![site(3), site(2), site(3)], ..config(1) };
     assert!(matches!(new(twice), Some(BadGroup::Twice(three)) if three == site(3)));
-    assert!(matches!(new(GroupPlan { sites: vec![site(1)], ..plan(1) }), Some(BadGroup::Twice(_))));
+    assert!(matches!(new(GroupConfig { sites: vec![site(1)], ..config(1) }), Some(BadGroup::Twice(_))));
 }
 
 proptest! {

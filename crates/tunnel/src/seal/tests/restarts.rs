@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over, Refused, Unanswered};
+use crate::site_config::Suite;
 
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
 const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });

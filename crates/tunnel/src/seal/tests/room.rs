@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::plan::Suite;
 use crate::seal::{
     BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
     TwoWay,
 };
+use crate::site_config::Suite;
 
 /// Random octets of a generator with this seed.
 pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {

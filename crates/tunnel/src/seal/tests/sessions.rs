@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over};
+use crate::site_config::Suite;
 
 const SUITES: [Suite; 4] = Suite::ALL;
 const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
+use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::plan::Suite;
 use crate::seal::direction::{Opener, Sealer};
 use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::key_file::KeyId;
+use crate::site_config::Suite;
 
 /// Maximum age of keys.
 const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);

@@ -12,8 +12,7 @@ fn listening(port: u16) -> String {
 }
 
 fn hint(host: &mut Host, now: Instant, address: &str) {
-    let (site, mut hands) = apart!(host);
-    site.note_unreachable(now, address.parse().unwrap(), &mut hands);
+    host.handle(|site| site.note_unreachable(now, address.parse().unwrap()));
 }
 
 /// Seconds go by.
@@ -55,8 +54,7 @@ fn a_hint_is_shown_until_something_is_heard_and_is_less_than_what_is_authentic()
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!((reason(&hosts[0]), hosts[0].delivered.len()), (None, 1));
 
-    let (site, mut hands) = apart!(&mut hosts[1]);
-    site.farewell(now, &mut hands);
+    hosts[1].handle(|site| site.farewell(now));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!(reason(&hosts[0]), Some("closed"));
     hint(&mut hosts[0], now, "127.0.0.1:7002");
@@ -73,8 +71,7 @@ fn packets_wait_for_an_end_that_has_said_farewell() {
         settle(&mut hosts, start, &mut |_| 1);
     }
     assert_eq!(hosts[1].delivered.len(), 20);
-    let (site, mut hands) = apart!(&mut hosts[1]);
-    site.farewell(start, &mut hands);
+    hosts[1].handle(|site| site.farewell(start));
     settle(&mut hosts, start, &mut |_| 1);
     for packet in packets.iter().step_by(2).skip(20).take(5) {
         send(&mut hosts[0], start, packet);

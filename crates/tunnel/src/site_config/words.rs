@@ -1,4 +1,4 @@
-//! Text for plans in logs and in the status, without secrets.
+//! Text for configurations in logs and in the status, without secrets.
 
 use std::fmt;
 

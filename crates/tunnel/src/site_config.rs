@@ -1,4 +1,4 @@
-//! Plan of a site: its configuration, checked and with all defaults filled in. [`config`](crate::config)
+//! Configuration of a site, checked and with all defaults filled in. [`config`](crate::config)
 //! creates it from files and arguments.
 
 mod words;
@@ -16,7 +16,7 @@ use crate::unit::SiteId;
 
 /// Configuration of a site.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SiteConfig {
     /// Interface of the system.
     pub inside: Inside,
     /// Transport across the network.
@@ -24,7 +24,7 @@ pub struct Plan {
     /// Protection of datagrams.
     pub security: Security,
     /// Header compression, equal at all ends.
-    pub channel: ChannelPlan,
+    pub channel: ChannelConfig,
     /// Other ends.
     pub others: Others,
     /// Status outputs.
@@ -37,7 +37,7 @@ pub struct Plan {
     pub runtime: Option<PathBuf>,
 }
 
-impl Plan {
+impl SiteConfig {
     /// Returns all key files: the common one, and those of peers.
     pub fn key_files(&self) -> Vec<PathBuf> {
         let common = self.common_key_file().map(Path::to_owned);
@@ -204,7 +204,7 @@ impl Suite {
 
 /// ROHC channels of the site, for both directions.
 #[derive(Clone, Debug)]
-pub struct ChannelPlan {
+pub struct ChannelConfig {
     /// LARGE_CIDS.
     pub cids: CidSpace,
     /// MAX_CID.
@@ -237,7 +237,7 @@ pub struct ChannelPlan {
     pub pad: u16,
 }
 
-impl ChannelPlan {
+impl ChannelConfig {
     /// Returns the defaults: small CIDs, [all usual profiles](ProfileSet::default), O-mode.
     pub fn new() -> Self {
         Self {
@@ -259,7 +259,7 @@ impl ChannelPlan {
     }
 }
 
-impl Default for ChannelPlan {
+impl Default for ChannelConfig {
     fn default() -> Self {
         Self::new()
     }
@@ -336,7 +336,7 @@ pub struct Seeing {
     pub billing_unit: u32,
 }
 
-impl ChannelPlan {
+impl ChannelConfig {
     /// Keyword for the CIDs in a configuration: `auto`, `small` or `large`.
     pub const fn cids_name(&self) -> &'static str {
         match (self.large_max_cid, self.cids) {

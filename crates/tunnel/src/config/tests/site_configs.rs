@@ -8,24 +8,24 @@ use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
 use thinair_segment::Network;
 
 use super::{KEY, OPEN, complains, of_arguments};
-use crate::plan::{ChannelPlan, Plan};
+use crate::site_config::{ChannelConfig, SiteConfig};
 
 const UDP: &str = "udp://192.0.2.1:7000";
 
-fn with(section: &str, key: &str, value: &str) -> Result<Plan, super::ConfigError> {
+fn with(section: &str, key: &str, value: &str) -> Result<SiteConfig, super::ConfigError> {
     of_arguments(UDP, &[KEY, (section, key, value)])
 }
 
 #[test]
 fn what_is_left_out_has_a_default() {
-    let plan = of_arguments(UDP, &[KEY]).unwrap();
-    let inside = &plan.inside;
+    let config = of_arguments(UDP, &[KEY]).unwrap();
+    let inside = &config.inside;
     assert_eq!((inside.name.as_str(), inside.bridged, inside.mtu), ("thinair0", false, None));
     assert!(inside.addresses.is_empty() && inside.routes.is_empty() && inside.namespace.is_none());
-    assert_eq!(plan.seeing.status, Some(PathBuf::from("/run/thinair/thinair0/status.sock")));
-    assert_eq!((plan.seeing.http, plan.seeing.billing_unit, plan.user), (None, 0, None));
-    assert_eq!(plan.state, PathBuf::from("/var/lib/thinair/thinair0"));
-    let (channel, default) = (&plan.channel, ChannelPlan::new());
+    assert_eq!(config.seeing.status, Some(PathBuf::from("/run/thinair/thinair0/status.sock")));
+    assert_eq!((config.seeing.http, config.seeing.billing_unit, config.user), (None, 0, None));
+    assert_eq!(config.state, PathBuf::from("/var/lib/thinair/thinair0"));
+    let (channel, default) = (&config.channel, ChannelConfig::new());
     assert_eq!((channel.cids, channel.max_cid), (default.cids, default.max_cid));
     assert_eq!((channel.cids_name(), channel.large_max_cid), ("auto", Some(1_023)));
     assert_eq!((channel.profiles, channel.mode), (default.profiles, Mode::Optimistic));
@@ -120,10 +120,10 @@ fn ipv6_needs_1280_octets() {
 
 #[test]
 fn addresses_and_names_are_what_the_system_takes() {
-    let plan = with("inside", "address", "10.9.0.1/30,fd09::1/64").unwrap();
+    let config = with("inside", "address", "10.9.0.1/30,fd09::1/64").unwrap();
     let expected =
         [("10.9.0.1", 30), ("fd09::1", 64)].map(|(ip, bits)| (ip.parse::<IpAddr>().unwrap(), bits));
-    assert_eq!(plan.inside.addresses, expected);
+    assert_eq!(config.inside.addresses, expected);
     for (key, value, words) in [
         ("address", "10.9.0.1/33", &["is 0 to 32"][..]),
         ("address", "fd09::1/129", &["is 0 to 128"]),
