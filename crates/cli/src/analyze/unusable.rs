@@ -1,7 +1,7 @@
 //! Explanation of captures without IP packets: their content, and a remedy.
 
 use thinair_analyze::Outcome;
-use thinair_analyze::outcome::Input;
+use thinair_analyze::outcome::InputSummary;
 use thinair_capture::LinkType;
 
 use super::words::counted;
