@@ -1,4 +1,4 @@
-//! The event loop: what is due, what has come, what is to go.
+//! The event loop: timers, received data, and data to send.
 
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
@@ -26,21 +26,21 @@ const ROOM: u64 = 5;
 pub(super) const HELPER: u64 = 6;
 pub(super) const CONTROL: u64 = 7;
 
-/// Packets that are taken from the interface in a row.
+/// Packets read from the interface in a row.
 const BATCH: usize = 64;
 
-/// Batches after which what is begun goes, though more packets wait: so that a peer with few packets does not wait for one
-/// with many.
+/// Batches after which unfinished datagrams are sent although more packets wait, so that a busy peer does not
+/// delay a quiet one.
 const BATCHES: u32 = 4;
 
-/// How often answers to slow readers of the status go on, and captures are written.
+/// Interval of answers to slow readers of the status, and of writes to captures.
 const CHORES: Duration = Duration::from_millis(500);
 
 impl Daemon {
-    /// Carries packets until a signal comes that asks to end, or a stream that is read has ended.
+    /// Carries packets until a signal arrives that asks to end, or until an input stream ends.
     ///
     /// # Errors
-    /// The system cannot wait any more.
+    /// The system can no longer wait for events.
     pub fn run(&mut self) -> Result<(), RunError> {
         let mut ready = Vec::new();
         let mut chores_at = None;
@@ -52,11 +52,11 @@ impl Daemon {
             self.remember(now);
             self.look_up_peers(now);
             if self.helper.has_late() {
-                // It came while another answer was waited for, so that its socket will not wake the loop.
+                // Received while waiting for another answer, so that its socket will not wake the loop.
                 self.take_late_answers()?;
             }
             if chores_at.is_none_or(|at| at <= now) {
-                // Where nothing is left to do, the loop sleeps until there is: whoever opens the page rings the waker.
+                // Without chores the loop sleeps until an event; opening the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
             }
             let always = self.outside.is_always_readable() && !self.stream_ended;
@@ -112,7 +112,7 @@ impl Daemon {
         times.into_iter().flatten().min()
     }
 
-    /// Packets of the interface, as long as the carrier has room for them.
+    /// Processes packets of the interface, as long as the carrier has room.
     fn take_packets(&mut self) -> Result<(), RunError> {
         let started = clock::now();
         let mut taken = 0_usize;
@@ -144,7 +144,7 @@ impl Daemon {
                 }
             }
         }
-        // Before the system has cut much more.
+        // Before the system cuts many more segments.
         self.tell_limits();
         self.batches = if drained { 0 } else { self.batches + 1 };
         if drained || self.batches >= BATCHES {
@@ -161,7 +161,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes from the carrier.
+    /// Processes data from the carrier.
     fn take_datagrams(&mut self) -> Result<(), RunError> {
         let started = clock::now();
         let received = self.outside.receive(started);
@@ -197,7 +197,7 @@ impl Daemon {
             self.site.finish_stream(started);
             self.drain();
         }
-        // Feedback, and what a handshake asks for.
+        // Sends feedback and messages of a handshake.
         self.site.handle_timeout(started);
         self.drain();
         self.flush(started)
@@ -226,15 +226,15 @@ impl Daemon {
         }
     }
 
-    /// Sets the length of packets in the system. Where segments are cut because much is lost, several in one datagram
-    /// would be lost together.
+    /// Sets the packet limits of the system. Where segments are short because of loss, datagrams must not
+    /// contain several of them, as one loss would affect all.
     fn tell_limits(&mut self) {
         if let Some(octets) = self.inside.tell_limits() {
             self.site.keep_together(octets.into());
         }
     }
 
-    /// Sends what waits, and waits for room if there is none.
+    /// Sends queued data, and waits for room if necessary.
     fn flush(&mut self, now: Instant) -> Result<(), RunError> {
         let flushed = self.outside.flush(now);
         if flushed.refused > 0 {
@@ -260,7 +260,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Keeps addresses of peers that have changed.
+    /// Stores changed addresses of peers.
     fn remember(&mut self, now: Instant) {
         let Self { remembered: Some(remembered), site, .. } = self else { return };
         let moves = site.moves();
@@ -270,7 +270,7 @@ impl Daemon {
         }
     }
 
-    /// Errors of datagrams on their way, and the MTU of the interface that follows.
+    /// Processes error reports of datagrams, and adjusts the MTU of the interface.
     fn take_reports(&mut self, now: Instant) {
         while let Some(report) = self.outside.next_report() {
             match report.problem {
@@ -288,7 +288,7 @@ impl Daemon {
         }
     }
 
-    /// Does chores. True if there will be more of them.
+    /// Performs periodic chores. Returns whether more are pending.
     fn do_chores(&mut self, now: Instant) -> bool {
         for recorder in [&mut self.record_inside, &mut self.record_outside].into_iter().flatten() {
             recorder.flush();
@@ -307,14 +307,14 @@ impl Daemon {
         more
     }
 
-    /// Answers those who ask for the status.
+    /// Answers requests for the status.
     fn tell(&mut self, now: Instant) {
         let Some(mut socket) = self.status_socket.take() else { return };
         socket.accept_and_answer(now, || self.status(now));
         self.status_socket = Some(socket);
     }
 
-    /// Sends bodies that are begun, and ends.
+    /// Sends unfinished bodies, and ends.
     fn end(&mut self) -> Result<(), RunError> {
         let now = clock::now();
         for last in [Site::pause, Site::handle_timeout, Site::farewell] {
@@ -323,7 +323,7 @@ impl Daemon {
         }
         self.flush(now)?;
         self.do_chores(now);
-        // However short ago the last one was.
+        // Even shortly after the last one.
         self.remember(now + remembered::AGAIN);
         self.inside.take_limits_back();
         if let Err(error) = self.site.close() {
@@ -335,7 +335,7 @@ impl Daemon {
     }
 }
 
-/// Makes the loop wait for room, or not, in the carrier, beside what is to be read.
+/// Adds or removes the wait for room in the carrier, in addition to that for input.
 fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(), RunError> {
     let both = outside.readable().zip(outside.writable());
     let is_one = both.is_some_and(|(read, write)| read.as_raw_fd() == write.as_raw_fd());

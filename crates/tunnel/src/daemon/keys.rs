@@ -1,4 +1,4 @@
-//! The seal of a configuration: keys from files, and what both ends must agree on.
+//! Seal of a configuration: keys from files, and a digest of the parameters that both ends must share.
 
 use std::os::unix::fs::lchown;
 use std::path::Path;
@@ -23,12 +23,12 @@ pub(super) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&mut self, octets: &mut [u8]) {
-        // The call fails only where there is no such call. Then nothing here can be kept secret.
+        // It fails only on systems without the call, where no secret can be kept.
         getrandom::fill(octets).expect("Linux has getrandom(2) since 3.17");
     }
 }
 
-/// How datagrams of the configuration are sealed. `None`: in the open.
+/// Creates the seal of the configuration. `None`: datagrams are not encrypted.
 pub(super) fn seal(
     now: Instant,
     config: &SiteConfig,
@@ -82,14 +82,15 @@ pub(super) fn seal(
     })
 }
 
-/// Epochs are kept by whoever the daemon goes on as.
+/// Gives the files of epochs to the daemon's account.
 pub(super) fn give_to(config: &SiteConfig, account: &Account) -> Result<(), RunError> {
     let (Security::Key { .. }, Others::Mesh(_)) = (&config.security, &config.others) else { return Ok(()) };
     let give = |path: &Path| {
         lchown(path, Some(account.uid()), Some(account.gid()))
             .map_err(|why| RunError::State(path.to_owned(), why))
     };
-    // The folder may be a link that the administrator has made; what is in it may be one that the tunnel's user has.
+    // The administrator may have made the folder a symbolic link; links inside it may be the work of the
+    // tunnel's user.
     std::os::unix::fs::chown(&config.state, Some(account.uid()), Some(account.gid()))
         .map_err(|why| RunError::State(config.state.clone(), why))?;
     let entries =
@@ -97,7 +98,7 @@ pub(super) fn give_to(config: &SiteConfig, account: &Account) -> Result<(), RunE
     entries.flatten().try_for_each(|entry| give(&entry.path()))
 }
 
-/// Of all that both ends must have alike, so that a handshake can tell.
+/// Digest of all parameters that must be equal at both ends, compared in the handshake.
 fn digest(config: &SiteConfig, budget: &Budget) -> [u8; 8] {
     let channel = &config.channel;
     let mut hash = Sha256::new();
@@ -115,7 +116,7 @@ fn digest(config: &SiteConfig, budget: &Budget) -> [u8; 8] {
         hash.update(profile.number().to_be_bytes());
     }
     hash.update([0xFF; 2]);
-    // PIDs and NPAs differ; what kind of packaging it is must not.
+    // PIDs and NPAs may differ; the kind of packaging must not.
     hash.update([match packaging(&config.carrier) {
         crate::site_config::Packaging::Packed => 0,
         crate::site_config::Packaging::Ts { .. } => 1,

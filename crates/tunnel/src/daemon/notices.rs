@@ -1,4 +1,4 @@
-//! Notices of a site as lines of the log: a reason that comes and goes is logged once a minute at most.
+//! Log lines for notices of a site. A recurring notice is logged at most once a minute.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use thinair_wire::time::Instant;
 
 use crate::site::SiteEvent;
 
-/// Least time between two lines of the same reason and the same peer.
+/// Least time between two lines with the same reason and peer.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Notices that were logged: time of the reason of a peer, and whether its end is to be logged. Peers are those of the configuration, and reasons
-/// are few, so that it stays small.
+/// Notices that were logged, by peer and reason: time of the last line, and whether their end must be logged.
+/// The map stays small, as peers are those of the configuration and reasons are few.
 #[derive(Debug, Default)]
 pub(super) struct Notices(BTreeMap<(String, &'static str), (Instant, bool)>);
 

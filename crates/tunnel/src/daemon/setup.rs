@@ -1,4 +1,4 @@
-//! Everything is opened, what is not needed any more is given up, and then the loop begins.
+//! Start of the daemon: all files and sockets are opened, then privileges are dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,13 +30,13 @@ use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
 
-/// Octets of the longest packet that an interface gives, with the header of a frame.
+/// Length of the longest packet of an interface, with the header of a frame, in octets.
 const LONGEST: usize = 65_536 + 14;
 
-/// Who a daemon of root goes on as, if nobody says.
+/// Default user of a daemon that root starts.
 const NOBODY: &str = "nobody";
 
-/// Why there is no tunnel, or no more.
+/// Error that prevents or ends a tunnel.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The system refused something.
@@ -48,24 +48,24 @@ pub enum RunError {
     /// The configuration contradicts itself.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The key file.
+    /// The key file is invalid.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// Peers and keys.
+    /// Peers and keys do not match.
     #[error("{0}")]
     Keys(String),
-    /// Where epochs are kept.
+    /// The folder of epochs cannot be used.
     #[error("cannot use {}, where epochs are kept", .0.display())]
     State(PathBuf, #[source] io::Error),
-    /// The page.
+    /// The live page cannot be served.
     #[error(transparent)]
     Page(#[from] LiveError),
-    /// A capture.
+    /// A capture cannot be written.
     #[error("cannot write {}", .0.display())]
     Record(PathBuf, #[source] io::Error),
 }
 
-/// The live page, and who wakes the daemon for it.
+/// The live page, and the waker by which it wakes the daemon.
 pub(super) struct Page {
     pub(super) feed: Feed,
     pub(super) waker: Arc<Waker>,
@@ -81,7 +81,7 @@ pub struct Daemon {
     /// The configuration in force.
     pub(super) config: SiteConfig,
     pub(super) budget: Budget,
-    /// When the names of peers were looked up last.
+    /// Time of the last lookup of each peer's name.
     pub(super) lookups: BTreeMap<String, Instant>,
     pub(super) source: Option<Arc<Source>>,
     pub(super) control: Option<ControlSocket>,
@@ -96,31 +96,32 @@ pub struct Daemon {
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
     pub(super) remembered: Option<Remembered>,
-    /// Room for a packet.
+    /// Buffer for a packet.
     pub(super) packet: Vec<u8>,
-    /// Whether the interface, and room in the carrier, are waited for.
+    /// Whether the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
-    /// Batches of packets in a row after which nothing was sent that was begun.
+    /// Batches of packets in a row after which unfinished datagrams were not sent.
     pub(super) batches: u32,
-    /// Whether all of a file is read.
+    /// Whether the input file has ended.
     pub(super) stream_ended: bool,
-    /// Whether nothing is left to do then: nothing is written.
+    /// Whether the tunnel ends with its input, as it has no output.
     pub(super) ends_with_stream: bool,
     identity: Identity,
     started: Instant,
 }
 
 impl Daemon {
-    /// Opens the carrier, the interface, and all the rest; and gives up the rights that it took.
+    /// Opens the carrier, the interface, and all other files, and drops privileges.
     ///
-    /// `folder`: of the tunnel, below `/run`; without it there is no socket to control it. `source`: of the configuration, to be
-    /// read again.
+    /// `folder`: that of the tunnel, below `/run`; without it there is no control socket. `source`: the
+    /// source of the configuration, to read it again.
     ///
-    /// **Must be called before the process has other threads**: signals and rights are those of a thread.
+    /// **Must be called before the process has other threads**, as signals and privileges are those of a
+    /// thread.
     ///
     /// # Errors
-    /// Something cannot be opened, or the configuration contradicts itself.
+    /// Something cannot be opened, or the configuration is contradictory.
     pub fn open(
         config: &SiteConfig,
         folder: Option<RunFolder>,
@@ -222,7 +223,7 @@ impl Daemon {
             started,
         };
         daemon.give_up_rights(config)?;
-        // Threads from here on.
+        // Threads start here.
         if let Some(address) = config.seeing.http {
             let waker = Arc::new(Waker::new()?);
             daemon.events.add(&*waker, WAKER)?;
@@ -235,20 +236,20 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Goes on as the user of the configuration, or, if root has started it, as one who may nothing.
+    /// Becomes the user of the configuration or, if root has started it, an unprivileged user.
     fn give_up_rights(&self, config: &SiteConfig) -> Result<(), RunError> {
-        // Limits of packets are routes, which change as long as it runs.
+        // Packet limits are routes, which change while the tunnel is running.
         let keep = if config.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
         let user = match &config.user {
             Some(user) => user,
             None if privileges::is_root() => NOBODY,
-            // A service that was given some rights, and is not root.
+            // A service with some privileges that is not root.
             None => return Ok(privileges::become_account(&Account::own(), keep)?),
         };
         let account = Account::named(user)?;
         if privileges::is_root() {
-            // For those who ask for the status, for epochs that are to be kept, for whoever starts it next time without
-            // any rights.
+            // Access for clients of the status, for stored epochs, and for a later start without
+            // privileges.
             if let Some(folder) = &self.folder {
                 folder
                     .give_to(&account)
@@ -277,7 +278,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What the daemon tells of itself.
+    /// Returns the status of the daemon.
     pub(super) fn status(&self, now: Instant) -> Status {
         let mut identity = self.identity.clone();
         identity.inside.up = self.inside.is_there();
@@ -298,7 +299,7 @@ impl Daemon {
     }
 }
 
-/// The status socket; none where it cannot be made, as packets matter more.
+/// Opens the status socket. `None` if that fails, as carrying packets is more important.
 fn status_socket(path: &Path) -> Option<StatusSocket> {
     StatusSocket::bind(path).inspect_err(|error| tracing::warn!("no status socket: {error}")).ok()
 }

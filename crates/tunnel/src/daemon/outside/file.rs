@@ -1,4 +1,4 @@
-//! A transport stream in files or pipes: TS Packets one behind the other.
+//! A transport stream in files or pipes: a sequence of TS Packets.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -9,20 +9,20 @@ use thinair_os::{Error, pipe};
 
 use super::{Arrival, CHUNK, Flushed, Received};
 
-/// Octets that may wait for whoever reads what is written.
+/// Limit of octets queued for the reader of the output.
 const FULL: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(in crate::daemon) struct Files {
     from: Option<File>,
     to: Option<File>,
-    /// Files of a disk are always ready, and cannot be waited for.
+    /// Regular files are always ready, and cannot be waited for.
     from_is_plain: bool,
     to_is_plain: bool,
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
-    /// Octets in it that were read.
+    /// Octets of it that were read.
     unread: usize,
     refused: u64,
 }

@@ -1,4 +1,4 @@
-//! A serial line: frames in a run of octets. A line that is unplugged is looked for.
+//! A serial line that carries frames. A line that was unplugged is opened again when it returns.
 
 use std::io;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use crate::daemon::helper::Helper;
 use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
 use crate::site_config::Framing;
 
-/// How often a line that is gone is looked for.
+/// Interval of attempts to open a lost line.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Octets that may wait, beside those in the system: a few frames. Packets should wait in the interface, where they can
-/// still be dropped by whoever knows better.
+/// Limit of queued octets, in addition to those in the system: a few frames. More packets should wait in the
+/// interface, whose queue discipline decides which to drop.
 const FULL: usize = 2_048;
 
 #[derive(Debug)]
@@ -27,15 +27,15 @@ pub(in crate::daemon) struct Line {
     path: PathBuf,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
-    /// True if it was logged that the line may not be opened.
+    /// Whether a refusal to open the line was logged.
     complained: bool,
     framer: Framer,
     deframer: Deframer,
-    /// Octets that wait, and how many of them have gone.
+    /// Queued octets, and the number of those already sent.
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
-    /// Octets in it that were read, and not deframed.
+    /// Octets of it that were read and not yet deframed.
     unread: Range<usize>,
     datagram: Vec<u8>,
     refused: u64,
@@ -90,7 +90,7 @@ impl Line {
         if self.gone >= self.out.len() {
             self.out.clear();
             self.gone = 0;
-            // The next frame begins with a mark of its own, as noise of a line that nobody uses is not a frame.
+            // The next frame starts with a delimiter, as noise on an idle line is not a frame.
             self.framer.silent();
         }
         Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
@@ -111,7 +111,7 @@ impl Line {
         }
     }
 
-    /// Deframes octet by octet, so that a frame that ends is handled before the next one is begun.
+    /// Deframes octet by octet, so that each frame is handled before the next one starts.
     pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
         let Self { chunk, unread, deframer, datagram, .. } = self;
         let mut found = None;

@@ -1,4 +1,4 @@
-//! A socket: datagrams in batches.
+//! A UDP socket that sends and receives batches of datagrams.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,19 +13,19 @@ use thinair_os::udp::{self, Memory, Outgoing};
 
 use super::{Arrival, Flushed, Received};
 
-/// Datagrams that are taken with one call.
+/// Datagrams received by one call.
 const BATCH: usize = 64;
 
-/// Datagrams that may wait for room before the interface has to.
+/// Queued datagrams above which the interface is no longer read.
 const FULL: usize = 64;
 
-/// EMSGSIZE: the datagram is longer than the interface takes.
+/// EMSGSIZE: the datagram is longer than the interface allows.
 const EMSGSIZE: i32 = 90;
 
-/// Errors that are kept at a time.
+/// Limit of stored error reports.
 const REPORTS: usize = 64;
 
-/// Octets of datagrams that wait in the system, so that a burst does no harm.
+/// Socket buffers in octets, large enough for a burst.
 const ROOM: usize = 2 << 20;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
     out: Outgoing,
     received: udp::Received,
-    /// Errors of datagrams, to be handed out.
+    /// Error reports that were not fetched yet.
     reports: VecDeque<Report>,
 }
 
@@ -80,7 +80,7 @@ impl Socket {
                 );
             }
         }
-        // One octet more, so that what is too long is seen to be.
+        // One octet more, to detect datagrams that are too long.
         Ok(Self {
             socket,
             out: Outgoing::new(),
@@ -115,7 +115,7 @@ impl Socket {
                     flushed.waits = true;
                     break;
                 }
-                // It may be an error that a datagram before met on its way: reading the queue clears it.
+                // It may be a pending error of an earlier datagram, which reading the error queue clears.
                 Err(_) if !is_tried_again => {
                     self.read_reports();
                     is_tried_again = true;
@@ -136,7 +136,7 @@ impl Socket {
         flushed
     }
 
-    /// Empties the error queue: a socket with errors is ready all the time. Only the first reports are kept.
+    /// Empties the error queue, as a socket with errors is always ready. Only the first reports are kept.
     fn read_reports(&mut self) {
         while let Some(report) = errors::next_report(&self.socket) {
             if self.reports.len() < REPORTS {
@@ -157,7 +157,7 @@ impl Socket {
         match self.received.receive(&self.socket) {
             Ok(count) if count == BATCH => Received::More,
             Ok(_) => Received::All,
-            // Woken by the error queue, or by nothing.
+            // Woken by the error queue, or spuriously.
             Err(error) => {
                 self.read_reports();
                 if error.kind() == io::ErrorKind::WouldBlock { Received::All } else { Received::More }
