@@ -60,11 +60,11 @@ pub use trouble::Trouble;
 pub struct Site {
     pipelines: Vec<Pipeline>,
     sources: Vec<Source>,
-    /// One of each source, where a seal shows whose a body is; else one of all together.
+    /// One per source if a seal identifies the source of a body, otherwise one for all.
     unpackagers: Vec<Unpackager>,
     /// True if all sources share one pipeline: a mesh.
     mesh: bool,
-    /// By number of the source.
+    /// Indexed by number of the source.
     allowed: AllowedIps,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
@@ -77,17 +77,17 @@ pub struct Site {
 struct CommonParts {
     seal: Option<Seal>,
     counters: Counters,
-    /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and marks of a frame.
+    /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and delimiters of a frame.
     outer: usize,
-    /// The datagram that is being made.
+    /// Buffer for a datagram.
     datagram: Vec<u8>,
     outputs: OutputQueue,
 }
 
 impl Site {
-    /// Takes a packet, or a frame, that the system sends.
+    /// Handles a packet, or a frame, from the system.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        // A mesh sends to all, and those that it is not for have no use for it.
+        // A mesh broadcasts; other sites drop packets that are not for them.
         let to = if self.mesh { Some(0) } else { self.allowed.route(packet) };
         let Self { pipelines, common, .. } = self;
         let Some(pipeline) = to.and_then(|to| pipelines.get_mut(to)) else {
@@ -123,11 +123,11 @@ impl Site {
         }
     }
 
-    /// Asks the sender of a packet that is so many octets too long for shorter ones.
+    /// Asks the sender of a packet that is `excess` octets too long for shorter ones.
     fn answer_too_long(&mut self, now: Instant, packet: &[u8], excess: usize) {
         /// Least time between two answers.
         const CALM: Duration = Duration::from_millis(10);
-        /// Octets that the header of a later packet may be compressed worse by.
+        /// Margin in octets for later packets whose headers compress less.
         const SLACK: usize = 16;
         let is_calm = self.answered_at.is_none_or(|at| now.since(at) >= CALM);
         let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
@@ -137,14 +137,14 @@ impl Site {
         }
     }
 
-    /// Packets go together in one datagram up to so many octets from now on.
+    /// Sets the maximum size, in octets, of a datagram that contains several packets.
     pub fn keep_together(&mut self, octets: usize) {
         for pipeline in &mut self.pipelines {
             pipeline.packager.keep_together(octets);
         }
     }
 
-    /// No more packets wait: what is begun goes now, or when the configured time is over.
+    /// No more packets wait: unfinished datagrams are sent now, or after the configured time.
     pub fn pause(&mut self, now: Instant) {
         let Self { pipelines, common, .. } = self;
         for Pipeline { packager, link, .. } in pipelines {
@@ -153,7 +153,7 @@ impl Site {
         }
     }
 
-    /// Takes a datagram, or a frame, of the carrier, and the address that it came from.
+    /// Handles a datagram, or a frame, of the carrier, and the address of its sender.
     pub fn handle_datagram(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
         let payload = datagram.len();
         let octets = payload + self.common.outer;
@@ -218,7 +218,7 @@ impl Site {
         }
     }
 
-    /// Takes octets of a stream of TS Packets, from a file.
+    /// Handles octets of a stream of TS Packets, from a file.
     pub fn handle_stream(&mut self, now: Instant, octets: &[u8]) {
         self.common.counters.received_datagram(octets.len());
         if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
@@ -226,7 +226,7 @@ impl Site {
         }
     }
 
-    /// The stream has ended.
+    /// Handles the end of the stream.
     pub fn finish_stream(&mut self, now: Instant) {
         if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
             unpackager.finish_stream(&mut |site, unit| inlet.take(site, unit));
@@ -241,7 +241,7 @@ impl Site {
         self.handle_timeout(now);
     }
 
-    /// The end: what is to be kept for the next time is kept.
+    /// Stores the state for the next start.
     ///
     /// # Errors
     /// It cannot be written.
@@ -249,7 +249,7 @@ impl Site {
         self.common.seal.as_mut().map_or(Ok(()), Seal::close)
     }
 
-    /// Addresses of peers that are worth to be remembered for the next start: name, key that it is asked with, address.
+    /// Addresses of peers to store for the next start: name, key of requests to the peer, address.
     pub fn whereabouts(&self) -> impl Iterator<Item = (&str, KeyId, SocketAddr)> {
         let known = self.two_way().into_iter().flat_map(TwoWay::whereabouts);
         known.filter_map(|at| Some((self.pipelines.get(at.peer)?.name.as_str(), at.key, at.address)))
@@ -272,12 +272,12 @@ impl Site {
         &self.common.counters
     }
 
-    /// Counts what the carrier could not make a datagram of, or what went no further outside of here.
+    /// Counts drops by the carrier, or elsewhere outside of the site.
     pub fn note(&mut self, reason: Drop, times: u64) {
         self.common.counters.drops.add(reason, times);
     }
 
-    /// The interface did not take the packet that was polled last: it counts as dropped, and not as received.
+    /// Counts the packet that was polled last as dropped instead of received, as the interface refused it.
     pub fn note_refused_packet(&mut self) {
         if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
             self.common.counters.received.take_back(octets, compressed);
@@ -288,22 +288,23 @@ impl Site {
         }
     }
 
-    /// A packet was so many nanoseconds in the daemon, from the interface to the carrier.
+    /// Records the time in nanoseconds that a packet took in the daemon, from the interface to the carrier.
     pub fn note_way_out(&mut self, nanos: u64) {
         self.common.counters.latency_sent.record(nanos);
     }
 
-    /// A datagram was so many nanoseconds in the daemon, from the carrier to the interface.
+    /// Records the time in nanoseconds that a datagram took in the daemon, from the carrier to the interface.
     pub fn note_way_in(&mut self, nanos: u64) {
         self.common.counters.latency_received.record(nanos);
     }
 
-    /// The next output; `None`: there is none until the next call that is given the time.
+    /// Returns the next output. `None`: there is none until the next call that is given the time.
     pub fn poll_output(&mut self) -> Option<SiteOutput<'_>> {
         self.common.outputs.poll(&self.sources)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has to be called next, if nothing comes and goes until then.
+    /// Returns the time of the next call of [`handle_timeout`](Self::handle_timeout) if there is no input
+    /// before.
     pub fn poll_at(&self) -> Option<Instant> {
         let pipelines = self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, .. }| {
             [channel.poll_at(), packager.poll_at(), link.path.as_ref().and_then(|path| path.poll_at())]
@@ -311,7 +312,7 @@ impl Site {
         pipelines.chain([self.common.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
     }
 
-    /// Does what is due: handshakes, feedback that has waited long enough, what is sent every so often.
+    /// Performs all actions that are due: handshakes, delayed feedback, periodic datagrams.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.poll_paths(now);
         let Self { pipelines, common, .. } = self;
@@ -342,8 +343,8 @@ impl Site {
         }
     }
 
-    /// Notes a datagram of so many octets that is authentic. `moved_to`: address of the sender from now on. Returns the number of
-    /// its source.
+    /// Records an authentic datagram of `octets` octets. `moved_to`: new address of the sender. Returns the
+    /// number of its source.
     fn hear(
         &mut self,
         now: Instant,
@@ -392,7 +393,7 @@ impl Site {
         Outlet { now, common, link }.carry_held();
     }
 
-    /// The other end goes. What is sent meanwhile waits for its next start, which knows no contexts.
+    /// Ends the session of a peer that ends. Later packets wait for its next start, which has no contexts.
     fn end_session(&mut self, now: Instant, number: usize) {
         let Some(source) = self.sources.get_mut(number) else { return };
         source.session_at = None;
@@ -403,7 +404,7 @@ impl Site {
         }
     }
 
-    /// Takes a body, of a source and with the units missing before it if the seal shows them.
+    /// Handles a body. The seal provides its source, and the number of units missing before it.
     fn receive(
         &mut self,
         now: Instant,
@@ -432,8 +433,8 @@ impl Site {
         }
     }
 
-    /// Units that are missing before a datagram, whatever is in it, are missing in each channel that its source sends; one that
-    /// they tear is lost.
+    /// Reports units that are missing before a datagram to each channel of its source. A partially received
+    /// unit is lost.
     fn note_missing(&mut self, number: usize, missing: Missing) {
         let is_counted = matches!(self.common.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
         if is_counted
@@ -449,7 +450,8 @@ impl Site {
         }
     }
 
-    /// Borrows an unpackager, that of the source which a seal shows or that of all together, apart from the way in behind it.
+    /// Borrows an unpackager, either that of the source or the common one, separately from the inlet behind
+    /// it.
     fn inlet(
         &mut self,
         now: Instant,
@@ -463,10 +465,10 @@ impl Site {
     }
 }
 
-/// Octets of the longest packet that each host takes without cutting it: RFC 791, section 3.2.
+/// MTU that every host supports (RFC 791, section 3.2), in octets.
 const LEAST_MTU: u16 = 68;
 
-/// The number of the source that a seal names.
+/// Returns the number of a source identified by a seal.
 fn number(sources: &[Source], sender: Sender) -> Option<usize> {
     match sender {
         Sender::Peer(peer) => (peer < sources.len()).then_some(peer),

@@ -33,7 +33,7 @@ pub struct SiteConfig {
     pub user: Option<String>,
     /// Folder for the highest epochs (one-way carriers), and for addresses of peers.
     pub state: PathBuf,
-    /// Folder of the tunnel while it runs, below `/run`: its sockets, and its lock. `None`: no folder.
+    /// Folder of the tunnel while it is running, below `/run`: its sockets, and its lock. `None`: no folder.
     pub runtime: Option<PathBuf>,
 }
 

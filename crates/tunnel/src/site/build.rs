@@ -1,4 +1,4 @@
-//! A site from its configuration.
+//! Construction of a site from its configuration.
 
 use std::time::Duration;
 
@@ -17,28 +17,28 @@ use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig}
 use crate::status::{Counters, PeerCounters};
 use crate::unit::SiteId;
 
-/// Least time between two datagrams with nothing but feedback where nobody knows who asked for it.
+/// Least time between two datagrams that contain only feedback, if requests for it are not authenticated.
 const INSECURE_FEEDBACK: Duration = Duration::from_secs(1);
 
-/// Why a configuration makes no site.
+/// Error of a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Sources.
+    /// Allowed sources are contradictory.
     #[error(transparent)]
     Allowed(#[from] AllowedError),
-    /// Channels.
+    /// A channel cannot be set up.
     #[error(transparent)]
     Channel(#[from] SetupError),
-    /// Packaging.
+    /// The packaging is contradictory.
     #[error(transparent)]
     Packaging(#[from] PackagingError),
 }
 
 impl Site {
-    /// Builds the site of a configuration, with the room of a budget. `seal`: `None` in the open.
+    /// Builds the site of a configuration, with the memory of a budget. `seal`: `None` without encryption.
     ///
     /// # Errors
-    /// The configuration contradicts itself.
+    /// The configuration is contradictory.
     pub fn new(
         now: Instant,
         config: &SiteConfig,
@@ -77,7 +77,7 @@ impl Site {
             Packaging::Ts { bitrate, .. } => bitrate.unwrap_or(0),
             Packaging::Packed | Packaging::Gse { .. } => 0,
         };
-        // Slots of a stream of constant rate are caught up with for a second.
+        // A stream of constant rate makes up for at most one second of missed slots.
         let due = A_PEER * PEERS * budget.largest_datagram + bitrate as usize / 4;
         let common = CommonParts {
             seal,
@@ -91,7 +91,7 @@ impl Site {
     }
 }
 
-/// The parts of a site for one peer: without an unpackager where all have one together.
+/// The parts of a site for one peer; without an unpackager if all peers share one.
 pub(super) fn peer(
     now: Instant,
     config: &SiteConfig,
@@ -135,15 +135,16 @@ fn pipeline(
     Ok(Pipeline { name: name.to_owned(), channel, packager, link })
 }
 
-/// True if the seal shows whose a body is.
+/// True if the seal identifies the source of a body.
 fn is_sealed(config: &SiteConfig) -> bool {
     matches!(config.security, Security::Key { .. } | Security::Insecure)
 }
 
-/// Octets of headers of IPv4 and UDP.
+/// Length of the headers of IPv4 and UDP, in octets.
 const IPV4_AND_UDP: usize = 28;
 
-/// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
+/// Length of the longest unit that is received, in octets. It does not depend on the own MTU, as that of the
+/// other end may be larger.
 const LONGEST_UNIT: usize = 2_048;
 
 fn channel(
@@ -184,7 +185,7 @@ fn source(name: &str, id: Option<SiteId>) -> Source {
     }
 }
 
-/// How units become bodies on a carrier.
+/// Packaging of units on a carrier.
 pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
     match carrier {
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => packaging,
@@ -192,14 +193,14 @@ pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
     }
 }
 
-/// Whether nothing can be answered.
+/// Whether the carrier has no return direction.
 fn is_one_way(carrier: &Carrier) -> bool {
     matches!(carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
 }
 
 fn rtp_start(carrier: &Carrier, random: &mut dyn Random) -> Option<rtp::Start> {
     let Carrier::Udp { rtp: true, .. } = carrier else { return None };
-    // Both are to be random: RFC 3550, section 5.1.
+    // Both must be random (RFC 3550, section 5.1).
     let mut octets = [0; 6];
     random.fill(&mut octets);
     let [a, b, c, d, e, f] = octets;

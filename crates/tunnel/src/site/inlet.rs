@@ -1,4 +1,4 @@
-//! The way in: a unit becomes a packet again, and is delivered if its source may send it.
+//! Receiving side: units become packets again, and are delivered if their source may send them.
 
 use thinair_wire::time::Instant;
 
@@ -10,10 +10,10 @@ use crate::channel::{AllowedIps, NotReceived};
 use crate::status::{Drop, Failure};
 use crate::unit::{SiteId, Unit};
 
-/// The way in, with all that it touches.
+/// Receiving side of a source.
 pub(super) struct Inlet<'a> {
     pub(super) now: Instant,
-    /// Number of the source, if a seal shows it.
+    /// Number of the source, if a seal identifies it.
     pub(super) number: Option<usize>,
     pub(super) sources: &'a mut [Source],
     pub(super) pipelines: &'a mut [Pipeline],
@@ -26,7 +26,7 @@ pub(super) struct Inlet<'a> {
 }
 
 impl Inlet<'_> {
-    /// Takes a unit. `site`: the number in its packaging.
+    /// Handles a unit. `site`: the number in its packaging.
     pub(super) fn take(&mut self, site: Option<SiteId>, unit: Unit<'_>) {
         let number = self.whose(site);
         let Self { sources, pipelines, mesh, allowed, common, .. } = self;
@@ -66,12 +66,12 @@ impl Inlet<'_> {
         }
     }
 
-    /// Returns the number of the source of a unit: by the seal, else by its PID, or the only one.
+    /// Returns the number of the source of a unit: by the seal, otherwise by its PID, or the only one.
     fn whose(&self, site: Option<SiteId>) -> Option<usize> {
         match (self.number, site) {
             (Some(number), _) => Some(number),
             (None, Some(site)) if self.mesh => self.sources.iter().position(|source| source.id == Some(site)),
-            // Peers are counted from 1 by those who give them numbers.
+            // Numbers of peers start at 1.
             (None, Some(site)) => Some(usize::from(site.number()) - 1),
             (None, None) => (self.sources.len() == 1).then_some(0),
         }

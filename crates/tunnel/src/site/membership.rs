@@ -1,4 +1,4 @@
-//! Peers of a configuration that has changed take their places, while the others stay as they are.
+//! Changes of the peers of a running site; unchanged peers keep their state.
 
 use std::net::SocketAddr;
 
@@ -11,23 +11,23 @@ use crate::mtu::Budget;
 use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
 use crate::site_config::{Peer, SiteConfig};
 
-/// Why peers stay as they are.
+/// Error that prevents a change of peers.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// Their networks, or their channels.
+    /// Their networks or channels are invalid.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Their keys.
+    /// Their keys are invalid.
     #[error(transparent)]
     Keys(#[from] BadPeers),
 }
 
 impl Site {
-    /// Takes these peers, with their keys, in place of those that it has: the same name is the same peer. What has changed,
-    /// a sentence each. Nothing is changed where peers have no keys.
+    /// Replaces the peers and their keys. Peers are identified by name. Returns the changes, one sentence
+    /// each. Nothing changes if peers have no keys.
     ///
     /// # Errors
-    /// The peers cannot be distinguished by their networks or keys. All stays as it was then.
+    /// The peers cannot be distinguished by their networks or keys. Nothing changes then.
     pub fn change_peers(
         &mut self,
         now: Instant,
@@ -84,12 +84,12 @@ impl Site {
         Ok(changes)
     }
 
-    /// Whether something is wrong with the peer of that name, so that it may be somewhere else.
+    /// Whether the peer of that name has a trouble, so that it may have moved.
     pub fn is_troubled(&self, name: &str) -> bool {
         self.sources.iter().any(|source| source.name == name && source.trouble.is_some())
     }
 
-    /// The name of a peer has another address now.
+    /// Sets a new address of the name of a peer.
     pub fn move_peer(&mut self, now: Instant, name: &str, address: SocketAddr) {
         let number = self.pipelines.iter().position(|pipeline| pipeline.name == name);
         if let (Some(number), Some(Seal::TwoWay(seal))) = (number, &mut self.common.seal) {
@@ -98,7 +98,7 @@ impl Site {
     }
 }
 
-/// Puts a value in the place of another, or behind all.
+/// Replaces a value, or appends it.
 fn put<T>(places: &mut Vec<T>, number: usize, value: T) {
     match places.get_mut(number) {
         Some(vacant) => *vacant = value,
@@ -106,7 +106,7 @@ fn put<T>(places: &mut Vec<T>, number: usize, value: T) {
     }
 }
 
-/// The place of each peer, and whether it is new there: that of its name, or the first that is vacant.
+/// The place of each peer, and whether it is new there: that of its name, or the first vacant one.
 fn places(names: &[&str], peers: &[(&Peer, PeerKeys)]) -> Vec<(usize, bool)> {
     let is_kept = |name: &str| peers.iter().any(|(peer, _)| peer.name == name);
     let mut vacant = (0..PEERS).filter(|place| names.get(*place).is_none_or(|name| !is_kept(name)));

@@ -1,7 +1,7 @@
-//! Outputs of a site until they are polled.
+//! Queue of the outputs of a site.
 //!
-//! The memory grows to the most that one input has put out, and is used again. It has an upper bound: outputs of a caller that
-//! does not poll are dropped.
+//! Its memory grows to the largest output of one input, and is reused. It has an upper bound: outputs of a
+//! caller that does not poll are dropped.
 
 use std::mem::size_of;
 use std::net::SocketAddr;
@@ -31,52 +31,53 @@ pub enum SiteOutput<'s> {
     },
 }
 
-/// Change of a peer, or of another site of a mesh. Authentic, unless its [`Trouble`] is not.
+/// Change of a peer, or of another site of a mesh. Authentic, unless it is a [`Trouble`] that is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteEvent {
     /// New keys were agreed on, or announced.
     Session {
         /// Address of the peer.
         address: Option<SocketAddr>,
-        /// True if the peer has started anew since it was heard before.
+        /// True if the peer was restarted since it was last heard.
         restarted: bool,
     },
     /// A trouble begins.
     Trouble(Trouble),
     /// A trouble is over.
     Over(Trouble),
-    /// The path has another MTU: octets of the longest IP packet on the carrier.
+    /// The path has a new MTU: maximum length of an IP packet on the carrier, in octets.
     PathMtu(u16),
 }
 
-/// Octets that the outputs of one input may take. A datagram of 1,472 octets holds 736 packets at most, and a packet of 65,535
-/// octets becomes that many octets of datagrams and their headers at most.
+/// Octets of the outputs of one input. A datagram of 1,472 octets contains 736 packets at most, and a packet
+/// of 65,535 octets becomes that many octets of datagrams and their headers at most.
 const INPUT: usize = 1 << 20;
 
-/// Datagrams that a peer may be sent at one time: a request for keys, a probe, feedback, and the body that is begun.
+/// Maximum number of datagrams to a peer at one time: a request for keys, a probe, feedback, and the
+/// unfinished body.
 pub(super) const A_PEER: usize = 4;
 
-/// Outputs, the oldest first, and where their octets are.
+/// Outputs, the oldest first, and their octets.
 pub(super) struct OutputQueue {
     outputs: Vec<(QueuedOutput, Range<usize>)>,
     octets: Vec<u8>,
     /// Outputs that were polled.
     polled: usize,
-    /// Octets that all of it may take.
+    /// Limit of octets.
     limit: usize,
 }
 
 /// Output without its octets.
 pub(super) enum QueuedOutput {
     Datagram(Option<SocketAddr>),
-    /// A packet: number of its source, and octets of it when it was received; `None`: it was made here.
+    /// A packet: number of its source, and its length when received; `None`: it was created by this site.
     Packet(Option<(usize, usize)>),
     /// An event of the source of that number.
     Event(Option<usize>, SiteEvent),
 }
 
 impl OutputQueue {
-    /// Returns a queue for one input, and for so many octets that are due at one time.
+    /// Returns a queue for one input, and for `due` octets that are due at one time.
     pub(super) fn new(due: usize) -> Self {
         Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
     }
@@ -114,7 +115,8 @@ impl OutputQueue {
         })
     }
 
-    /// Returns the received packet that was polled last: number of its source, its octets, and those that it was received in.
+    /// Returns the received packet that was polled last: number of its source, its length, and its length
+    /// when received.
     pub(super) fn last_received(&self) -> Option<(usize, usize, usize)> {
         match self.outputs.get(self.polled.checked_sub(1)?)? {
             (QueuedOutput::Packet(Some((source, compressed))), octets) => {

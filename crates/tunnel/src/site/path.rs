@@ -1,4 +1,5 @@
-//! Path MTU of each peer: probes go out, confirmations and reports come in, and packaging and channel keep to what is found.
+//! Path MTU of each peer: probes, confirmations and reports, and the resulting limits of packaging and
+//! channel.
 
 use std::net::SocketAddr;
 
@@ -11,8 +12,8 @@ use crate::seal::PathSeal;
 use crate::status::Drop;
 
 impl Site {
-    /// A router, or this machine, reports that a datagram to `to` was too long for a link of that MTU. `local`: for an
-    /// interface of this machine, which is believed; a report of a router is a hint.
+    /// Handles a report of a router, or of this machine, that a datagram to `to` was too long for a link with
+    /// this MTU. `local`: for an interface of this machine, which is trusted; a report of a router is a hint.
     pub fn note_too_big(&mut self, now: Instant, to: SocketAddr, mtu: u32, local: bool) {
         let outer = self.common.outer;
         for Pipeline { link, .. } in &mut self.pipelines {
@@ -36,18 +37,18 @@ impl Site {
         self.keep_to_paths();
     }
 
-    /// Datagrams were refused because an interface of this machine takes less.
+    /// Counts datagrams that were refused because an interface of this machine has a smaller MTU.
     pub fn note_refused_too_long(&mut self, times: u64) {
         self.common.counters.drops.add(Drop::CarrierTooLong, times);
     }
 
-    /// MTU that the interface should have: the smallest that a peer has room for.
+    /// MTU that the interface should have: the smallest of all peers.
     pub fn inside_mtu(&self) -> Option<u16> {
         let paths = self.pipelines.iter().filter_map(|pipeline| pipeline.link.path.as_ref());
         paths.map(|path| self.narrow.on_path(path.settled()).mtu).min()
     }
 
-    /// A peer has confirmed a length of the payload of UDP.
+    /// Handles a confirmation by a peer of a length of the UDP payload.
     pub(super) fn confirmed(&mut self, now: Instant, number: usize, octets: u16) {
         let outer = u16::try_from(self.common.outer).unwrap_or(u16::MAX);
         if let Some(path) = self.pipelines.get_mut(number).and_then(|pipeline| pipeline.link.path.as_mut()) {
@@ -56,7 +57,7 @@ impl Site {
         self.keep_to_paths();
     }
 
-    /// Confirms to a peer that a datagram of that payload has arrived.
+    /// Confirms to a peer the arrival of a datagram with this payload length.
     pub(super) fn confirm(&mut self, now: Instant, number: usize, octets: usize) {
         let octets = u16::try_from(octets).unwrap_or(u16::MAX);
         let Self { pipelines, common, .. } = self;
@@ -80,7 +81,7 @@ impl Site {
         self.keep_to_paths();
     }
 
-    /// Units and bodies are as long as each path allows.
+    /// Limits units and bodies to the MTU of each path.
     fn keep_to_paths(&mut self) {
         for (number, Pipeline { channel, packager, link, .. }) in self.pipelines.iter_mut().enumerate() {
             let Some(path) = &link.path else { continue };

@@ -1,4 +1,4 @@
-//! Packets to one peer, or to all sites of a mesh, on their way to the carrier.
+//! Sending side: packets to one peer, or to all sites of a mesh, on their way to the carrier.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,10 +14,11 @@ use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
 use crate::status::{Drop, TrafficCounters};
 use crate::unit::Unit;
 
-/// Bodies that wait for the first keys.
+/// Bodies that may wait for the first keys.
 const HELD: usize = 32;
 
-/// Units of a body that are a group: if it is lost, more are missing than the smallest SN bears two or three times in a row.
+/// Number of units from which a body is a group: its loss exceeds the tolerance of the smallest SN if it
+/// happens two or three times in a row.
 const GROUP: u32 = 4;
 
 /// Stages from packets to datagrams for one destination.
@@ -31,17 +32,17 @@ pub(super) struct Pipeline {
 /// Stage between the packaging and the carrier.
 pub(super) struct Link {
     pub(super) destination: Destination,
-    /// Where it goes, if no seal knows better.
+    /// Destination, if the seal does not know a newer one.
     pub(super) configured: Option<SocketAddr>,
     /// Whether the carrier has addresses.
     pub(super) needs_address: bool,
     pub(super) sent: TrafficCounters,
-    /// Path MTU; `None` where the carrier has none, or nobody confirms probes.
+    /// Path MTU; `None` if the carrier has none, or nobody confirms probes.
     pub(super) path: Option<PathMtu>,
     /// Size that packaging and channel are limited to, and the size of the last event.
     pub(super) limited_to: Option<u16>,
     pub(super) settled: u16,
-    /// A body of several units has gone since the last packet was compressed.
+    /// A body of several units was sent since the last packet was compressed.
     pub(super) has_grouped: bool,
     /// Bodies that wait for keys.
     held: VecDeque<(BodyFlags, u32, Vec<u8>)>,
@@ -62,7 +63,7 @@ impl Link {
         }
     }
 
-    /// Where datagrams go.
+    /// Destination of datagrams.
     pub(super) fn address(&self, seal: Option<&Seal>) -> Option<SocketAddr> {
         let moved = match (seal, self.destination) {
             (Some(seal), Destination::Peer(peer)) => seal.address(peer),
@@ -72,7 +73,7 @@ impl Link {
     }
 }
 
-/// The end of a pipeline, with all that it touches.
+/// The end of a pipeline, with everything that it needs.
 pub(super) struct Outlet<'a> {
     pub(super) now: Instant,
     pub(super) common: &'a mut CommonParts,
@@ -80,7 +81,7 @@ pub(super) struct Outlet<'a> {
 }
 
 impl Outlet<'_> {
-    /// A unit goes into bodies, and those that are full to the carrier.
+    /// Packs a unit into bodies, and sends full ones.
     pub(super) fn push(&mut self, packager: &mut Packager, unit: Unit<'_>) {
         let now = self.now;
         let result = packager.push(now, unit, &mut |body| self.carry(body));
@@ -95,15 +96,15 @@ impl Outlet<'_> {
         }
     }
 
-    /// A body goes to the carrier, sealed.
+    /// Seals and sends a body.
     pub(super) fn carry(&mut self, body: Body<'_>) {
         self.link.has_grouped |= body.units >= GROUP;
-        // Nothing between two ends is addressed, and a mesh has one channel.
+        // Between two ends nothing is addressed, and a mesh has one channel.
         let flags = BodyFlags { several: body.several, addressed: body.to.is_some() || body.large };
         self.seal_and_carry(flags, body.units, body.octets, true);
     }
 
-    /// Bodies that have waited for keys go.
+    /// Sends bodies that have waited for keys.
     pub(super) fn carry_held(&mut self) {
         for _ in 0..self.link.held.len() {
             if let Some((flags, units, body)) = self.link.held.pop_front() {
@@ -138,7 +139,7 @@ impl Outlet<'_> {
         }
     }
 
-    /// Makes a datagram of a body, which asks for a confirmation if the search for the path MTU needs one.
+    /// Seals a body, and requests a confirmation if the search for the path MTU needs one.
     fn seal(&mut self, flags: BodyFlags, units: u32, body: &[u8]) -> Result<(), NotSealed> {
         let Self { now, common: CommonParts { seal, datagram, outer, .. }, link } = self;
         let Some(seal) = seal else {
@@ -161,7 +162,7 @@ impl Outlet<'_> {
         Ok(())
     }
 
-    /// Puts the datagram that was made into the queue of outputs.
+    /// Queues the sealed datagram as an output.
     pub(super) fn carry_datagram(&mut self, to: Option<SocketAddr>) {
         let CommonParts { counters, datagram, outer, outputs, .. } = &mut *self.common;
         if outputs.push(QueuedOutput::Datagram(to), datagram) {

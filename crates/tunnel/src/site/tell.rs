@@ -17,7 +17,7 @@ use crate::status::{
 };
 
 impl Site {
-    /// All that the site knows of itself. Times that the caller knows: since the daemon began, of processors.
+    /// Returns the status of the site. The caller provides `uptime` of the daemon, and `cpu` time.
     pub fn status(&self, now: Instant, identity: Identity, uptime: f64, cpu: f64) -> Status {
         let mut status = Status::new(identity, &self.common.counters, uptime, cpu);
         status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
@@ -34,7 +34,7 @@ impl Site {
 
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
         let peers = self.pipelines.iter().zip(&self.sources);
-        // One that was removed has no name.
+        // Removed peers have no name.
         peers
             .filter(|(pipeline, _)| !pipeline.name.is_empty())
             .map(|(pipeline, source)| {
@@ -58,7 +58,7 @@ impl Site {
             .collect()
     }
 
-    /// The group, to which all is sent, and each of the others.
+    /// Status of a mesh: the group, which receives all packets, and each other site.
     fn mesh_status(&self, now: Instant) -> Vec<PeerStatus> {
         let group = self.pipelines.first().map(|pipeline| {
             let mut counters = PeerCounters { sent: pipeline.link.sent, ..PeerCounters::default() };
@@ -126,7 +126,7 @@ fn of_channel(counters: &mut PeerCounters, channel: &channel::Counters) {
     };
 }
 
-/// Contexts of both sides, counted by what they have in common.
+/// Numbers of contexts of both sides, by side, profile, mode and state.
 fn contexts(pipeline: &Pipeline) -> Vec<ContextCount> {
     let ours = pipeline.channel.compressor_contexts().map(|context| (Side::Compressor, context));
     let theirs = pipeline.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
@@ -145,7 +145,7 @@ fn contexts(pipeline: &Pipeline) -> Vec<ContextCount> {
     counts.into_values().collect()
 }
 
-/// Adds numbers of a structure to those that are there, by their names, those of structures within it too.
+/// Adds the numbers of a structure, and of its inner structures, to counters of the same names.
 pub(crate) fn add_counters(to: &mut BTreeMap<String, u64>, prefix: &str, of: &impl Serialize) {
     fn walk(to: &mut BTreeMap<String, u64>, prefix: &str, value: &serde_json::Value) {
         let Some(fields) = value.as_object() else { return };

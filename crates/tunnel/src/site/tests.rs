@@ -12,7 +12,7 @@ use crate::mtu::Budget;
 use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
 use crate::site_config::{Others, Security, SiteConfig};
 
-/// A site with its address, and its outputs.
+/// A site with its address and outputs.
 struct Host {
     site: Site,
     config: SiteConfig,
@@ -23,7 +23,7 @@ struct Host {
 }
 
 impl Host {
-    /// Gives the site an input, and takes all its outputs.
+    /// Gives the site an input, and collects all outputs.
     fn handle(&mut self, input: impl FnOnce(&mut Site)) {
         input(&mut self.site);
         while let Some(output) = self.site.poll_output() {
@@ -41,7 +41,7 @@ impl Host {
 mod output;
 mod trouble;
 
-/// Random octets that are the same in every run.
+/// Reproducible random octets.
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move |octets: &mut [u8]| {
@@ -65,7 +65,7 @@ fn config(text: &str) -> SiteConfig {
     config::site_config(&settings, &surroundings).unwrap()
 }
 
-/// `start`: counted up, so that a site that is started anew draws other numbers.
+/// Creates a host. `start`: number of the start, so that restarted sites draw different random numbers.
 fn host(text: &str, key: u8, start: u64) -> Host {
     let config = config(text);
     let budget = Budget::of(&config).unwrap();
@@ -104,10 +104,10 @@ fn pair(security: &str) -> Vec<Host> {
     vec![host(&text(7_001, 7_002, security), 1, 10), host(&text(7_002, 7_001, security), 1, 20)]
 }
 
-/// Fate of datagrams on their way.
+/// Effect of the network on a datagram; returns the number of copies.
 type Fate = dyn FnMut(&mut Vec<u8>) -> usize;
 
-/// Lets datagrams go to and fro until none is left.
+/// Exchanges datagrams until none is left.
 fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
     loop {
         for host in hosts.iter_mut() {
@@ -156,14 +156,14 @@ fn packets_come_back_as_they_went_in_from_the_first_one_on() {
         let packets = captured();
         for (packet, at) in packets.iter().zip(0..) {
             let now = Instant::from_millis(10 * at);
-            // Each GET goes one way, and its response the other.
+            // GETs go in one direction, and responses in the other.
             send(&mut hosts[at as usize % 2], now, packet);
             settle(&mut hosts, now, &mut |_| 1);
         }
         let of = |start: usize| packets.iter().skip(start).step_by(2).cloned().collect::<Vec<_>>();
         assert_eq!(hosts[1].delivered, of(0), "{security}");
         assert_eq!(hosts[0].delivered, of(1), "{security}");
-        // Both have learned what there is to learn: 64 octets of a GET have become 3, and what seals them.
+        // All contexts are established: 64 octets of a GET have become 3, and those of the seal.
         let sent = hosts[0].site.counters().sent;
         assert!(sent.compressed_octets * 5 < sent.octets, "{sent:?}");
     }
@@ -195,7 +195,7 @@ fn a_carrier_that_loses_repeats_and_damages_delivers_nothing_else() {
     for (host, start) in [(1, 0), (0, 1)] {
         let sent: Vec<_> = packets.iter().skip(start).step_by(2).collect();
         let delivered = &hosts[host].delivered;
-        // In their order, none twice, none that was not sent.
+        // In order, without duplicates or foreign packets.
         let mut rest = sent.iter();
         assert!(delivered.iter().all(|packet| rest.any(|sent| *sent == packet)));
         assert!(delivered.len() * 10 > sent.len() * 8, "{} of {}", delivered.len(), sent.len());
@@ -236,7 +236,7 @@ fn another_key_gets_nothing_through() {
     assert!(hosts.iter().all(|host| host.delivered.is_empty() && host.sessions == 0));
 }
 
-/// An IPv4 datagram with nothing in it.
+/// An empty IPv4 datagram.
 fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend([from, to].concat());
@@ -257,16 +257,16 @@ fn a_hub_tells_its_peers_apart_and_lets_nobody_speak_for_another() {
     hosts[0].address = "127.0.0.1:7001".parse().unwrap();
     let now = Instant::from_millis(1);
     settle(&mut hosts, now, &mut |_| 1);
-    // They come to the hub, wherever they are.
+    // They reach the hub from any address.
     send(&mut hosts[1], now, &datagram([10, 0, 0, 2], [10, 0, 0, 1]));
     send(&mut hosts[2], now, &datagram([10, 0, 0, 3], [10, 0, 0, 1]));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!(hosts[0].delivered.len(), 2);
-    // One of them with the address of the other.
+    // A packet of one peer with the address of the other.
     send(&mut hosts[1], now, &datagram([10, 0, 0, 3], [10, 0, 0, 1]));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!((hosts[0].delivered.len(), drops(&hosts[0], Drop::NotAllowedSource)), (2, 1));
-    // To each its own, and to nobody else.
+    // Each peer receives only its own packets.
     send(&mut hosts[0], now, &datagram([10, 0, 0, 1], [10, 0, 0, 3]));
     send(&mut hosts[0], now, &datagram([10, 0, 0, 1], [10, 0, 0, 4]));
     settle(&mut hosts, now, &mut |_| 1);
@@ -280,7 +280,7 @@ fn a_site_that_waits_for_nothing_has_no_time_to_be_woken_at_soon() {
     assert_eq!(hosts[0].site.poll_at(), None);
     send(&mut hosts[0], Instant::ZERO, &captured()[0]);
     settle(&mut hosts, Instant::ZERO, &mut |_| 1);
-    // Feedback waits for a packet that takes it along.
+    // Feedback waits to be sent with a packet.
     assert!(hosts[1].site.poll_at().is_some());
     settle(&mut hosts, Instant::ZERO + Duration::from_secs(5), &mut |_| 1);
     assert_eq!(hosts[1].site.poll_at(), None);

@@ -1,4 +1,4 @@
-//! Reasons why nothing goes to a peer: when they begin, and when they are over.
+//! Troubles: reasons why no packets reach a peer, with their beginning and end.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,45 +10,45 @@ use super::source::Source;
 use super::{Site, SiteEvent, number};
 use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
 
-/// Reason why nothing goes to a peer, or comes from it.
+/// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Requests for keys have had no answer for 4 s.
+    /// Requests for keys were not answered for 4 s.
     NoAnswer {
-        /// Where they went; `None`: to a line.
+        /// Their destination; `None`: a line.
         address: Option<SocketAddr>,
         /// The key that they name.
         ours: Option<KeyId>,
     },
-    /// Nothing was heard for 15 s though something was sent.
+    /// Nothing was received for 15 s although data was sent.
     Silent {
-        /// Where it went; `None`: to a line.
+        /// Its destination; `None`: a line.
         address: Option<SocketAddr>,
     },
-    /// A request names a key that is in no key file here. **Not authenticated.**
+    /// A request names a key that is in no key file of this end. **Not authenticated.**
     OtherKey {
-        /// Where it came from; `None`: from a line.
+        /// Its sender; `None`: a line.
         address: Option<SocketAddr>,
         /// The key that it names.
         theirs: KeyId,
         /// Our first key for the peer.
         ours: Option<KeyId>,
     },
-    /// The network reports that nothing listens there. **Not authenticated.**
+    /// The network reports that nothing listens at the address. **Not authenticated.**
     Unreachable {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// The other end has other parameters of channels.
+    /// The channels of the other end have different parameters.
     OtherParameters,
-    /// The other end encrypts with another cipher.
+    /// The other end uses another cipher.
     OtherSuite,
     /// The other end has ended the session.
     Closed,
 }
 
 impl Trouble {
-    /// Name for machines, which does not change: a word in `snake_case`.
+    /// Stable name for machines, in `snake_case`.
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::NoAnswer { .. } => "no_answer",
@@ -61,7 +61,7 @@ impl Trouble {
         }
     }
 
-    /// Address that it is about, if there is one.
+    /// The address concerned, if any.
     pub const fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::NoAnswer { address, .. } | Self::Silent { address } | Self::OtherKey { address, .. } => {
@@ -120,14 +120,14 @@ impl fmt::Display for Trouble {
 }
 
 impl Source {
-    /// Notes that something of this source, which has that number, was authentic: its trouble is over.
+    /// Records that source `number` has sent something authentic, which ends its trouble.
     pub(super) fn works(&mut self, number: usize, outputs: &mut OutputQueue) {
         if let Some((trouble, _)) = self.trouble.take() {
             outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Over(trouble)), &[]);
         }
     }
 
-    /// Notes a trouble of this source, which has that number. One that is known already, or weighs more, stays.
+    /// Records a trouble of source `number`. A trouble that is already known, or has a higher rank, stays.
     pub(super) fn suffers(
         &mut self,
         now: Instant,
@@ -146,8 +146,8 @@ impl Source {
 }
 
 impl Site {
-    /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown, and makes a peer there
-    /// be asked for new keys, at most every 30 s; no session ends.
+    /// Handles a hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown,
+    /// and new keys are requested from a peer there, at most every 30 s; no session ends.
     pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         if let Some(seal) = &mut self.common.seal {
             seal.note_unreachable(now, address);
@@ -163,7 +163,7 @@ impl Site {
         }
     }
 
-    /// Notes why a datagram of a handshake was refused.
+    /// Records the refusal of a datagram of a handshake.
     pub(super) fn note_refused(&mut self, now: Instant, from: Option<SocketAddr>, refused: Refused) {
         let (sender, trouble) = match refused {
             Refused::OtherParameters(sender) => (Some(sender), Trouble::OtherParameters),
@@ -188,7 +188,7 @@ impl Site {
         }
     }
 
-    /// Notes peers that do not answer.
+    /// Records peers that do not answer.
     pub(super) fn note_unanswered(&mut self, now: Instant) {
         while let Some((peer, unanswered)) = self.common.seal.as_mut().and_then(Seal::poll_unanswered) {
             let (Some(pipeline), Some(source)) = (self.pipelines.get(peer), self.sources.get_mut(peer))

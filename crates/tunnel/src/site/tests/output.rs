@@ -1,9 +1,9 @@
-//! The outputs has room for the outputs of any input, and its memory is bounded.
+//! The queue of outputs has room for those of any input, and its memory is bounded.
 
 use super::*;
 use crate::seal::PEERS;
 
-/// Octets of a packet that its channel takes, of another flow for each number.
+/// A packet that its channel compresses; each number is another flow.
 fn packet(number: u8, octets: usize) -> Vec<u8> {
     let mut packet = datagram([10, 0, 0, 1], [10, 0, 1, number]);
     packet.resize(octets, number);
@@ -16,7 +16,7 @@ fn packet(number: u8, octets: usize) -> Vec<u8> {
     packet
 }
 
-/// A hub with as many peers as there may be, each of which it can send to.
+/// A hub with the maximum number of peers, each reachable.
 fn hub() -> Host {
     let mut text = "[inside]\naddress = [\"10.0.0.1/16\"]\n[carrier]\nurl = \"udp://:7001\"\n\
                     [security]\ninsecure = true\n"
@@ -48,7 +48,7 @@ fn bodies_of_all_peers_go_in_one_pause() {
 fn the_longest_packet_and_the_fullest_datagram_fit() {
     let mut hosts = pair("insecure = true");
     let now = Instant::from_millis(1);
-    // Contexts are established, so that packets become a few octets each.
+    // Contexts are established, so that packets compress to a few octets each.
     for _ in 0..20 {
         send(&mut hosts[0], now, &packet(1, 28));
         settle(&mut hosts, now, &mut |_| 1);
@@ -64,7 +64,7 @@ fn the_longest_packet_and_the_fullest_datagram_fit() {
     settle(&mut hosts, now, &mut |_| 1);
     assert!(sent > 100, "{sent} packets in a datagram");
     assert_eq!(hosts[1].delivered.len() - before, sent);
-    // In segments.
+    // Sent in segments.
     let long = packet(1, usize::from(Budget::of(&hosts[0].config).unwrap().mtu));
     send(&mut hosts[0], now, &long);
     settle(&mut hosts, now, &mut |_| 1);

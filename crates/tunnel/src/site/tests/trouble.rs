@@ -1,4 +1,4 @@
-//! Reasons why nothing goes: when they are there, and when they are over.
+//! Tests of troubles: their beginnings and ends.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn reason(host: &Host) -> Option<&'static str> {
     host.site.sources[0].trouble.map(|(trouble, _)| trouble.reason())
 }
 
-/// An end that does not know where the other one is.
+/// A configuration without the address of the other end.
 fn listening(port: u16) -> String {
     format!("[inside]\naddress = [\"10.0.0.1/24\"]\n[carrier]\nurl = \"udp://:{port}\"\n[security]\n{KEY}\n")
 }
@@ -15,7 +15,7 @@ fn hint(host: &mut Host, now: Instant, address: &str) {
     host.handle(|site| site.note_unreachable(now, address.parse().unwrap()));
 }
 
-/// Seconds go by.
+/// Lets seconds pass.
 fn pass(hosts: &mut [Host], from: u64, to: u64) -> Instant {
     for tenth in from * 10..to * 10 {
         settle(hosts, Instant::from_millis(100 * tenth), &mut |_| 1);
@@ -25,7 +25,7 @@ fn pass(hosts: &mut [Host], from: u64, to: u64) -> Instant {
 
 #[test]
 fn keys_that_differ_are_reported_at_both_ends() {
-    // One listens: it gets requests, and the other one no answers.
+    // One only listens: it receives requests, and the other one no answers.
     let mut hosts = vec![host(&text(7_001, 7_002, KEY), 1, 10), host(&listening(7_002), 2, 20)];
     hosts[1].address = "127.0.0.1:7002".parse().unwrap();
     settle(&mut hosts, Instant::ZERO, &mut |_| 1);
@@ -35,7 +35,7 @@ fn keys_that_differ_are_reported_at_both_ends() {
     let of = |key: u8| Key::new([key; 32]).id().to_string();
     let trouble = hosts[1].site.sources[0].trouble.unwrap().0.to_string();
     assert!(trouble.contains(&of(1)) && trouble.contains(&of(2)) && trouble.contains("127.0.0.1:7001"));
-    // The right key at last.
+    // Now with the right key.
     hosts[0] = host(&text(7_001, 7_002, KEY), 2, 30);
     settle(&mut hosts, Instant::from_millis(5_000), &mut |_| 1);
     assert_eq!((reason(&hosts[0]), reason(&hosts[1])), (None, None));
