@@ -159,7 +159,8 @@ impl Put<'_> {
             figure.theirs = Some(theirs);
             // Equal figures confirm the explanation.
             figure.bar = (way == HeaderForm::Unc && payload != 80).then(|| around(theirs, 0.1));
-            let job = SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
+            let job =
+                SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
             let ours = self.results.of(job).and_then(|found| found.ts_packets).map(|each| 1.0 / each);
             let figure = self.figures.put(format!("sndus-per-ts/{payload}/{}", way.name()), ours);
             figure.theirs = Some(sndus_per_ts(theirs, payload));
@@ -174,8 +175,12 @@ impl Put<'_> {
             ("concat", PackingScheme::Concat, &results.headers, concat),
             ("o-mode-concat", PackingScheme::OptimisticConcat, &results.settled, concat),
         ] {
-            let job =
-                SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way: HeaderForm::Cmp, scheme };
+            let job = SimulationJob::Saturated {
+                stack: ProtocolStack::IPV6_UDP,
+                payload,
+                way: HeaderForm::Cmp,
+                scheme,
+            };
             let Some(found) = results.of(job) else { continue };
             let exact = sizes.kbps(encapsulation, Filling::Packing, payload, HeaderForm::Cmp);
             let published = self.published.theirs(&format!("concat/{payload}"));
@@ -242,9 +247,12 @@ impl Put<'_> {
                 self.figures.put(format!("{id}/delay-p99"), added(found.p99_delay)).bar = bar;
             }
             let (payload, way) = (PACED_PAYLOAD, HeaderForm::Cmp);
-            if let Some(found) =
-                self.results.of(SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme })
-            {
+            if let Some(found) = self.results.of(SimulationJob::Saturated {
+                stack: ProtocolStack::IPV6_UDP,
+                payload,
+                way,
+                scheme,
+            }) {
                 let exact =
                     if scheme == PackingScheme::Padding { Filling::Padding } else { Filling::Packing };
                 let exact = self.results.headers.ule(exact, payload, way);

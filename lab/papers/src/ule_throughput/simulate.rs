@@ -151,7 +151,12 @@ pub(super) fn jobs() -> Vec<SimulationJob> {
         }
     }
     for threshold in THRESHOLDS.into_iter().filter(|threshold| *threshold != PAPER_THRESHOLD) {
-        saturated(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, HeaderForm::Cmp, PackingScheme::Threshold(threshold));
+        saturated(
+            ProtocolStack::IPV6_UDP,
+            PACED_PAYLOAD,
+            HeaderForm::Cmp,
+            PackingScheme::Threshold(threshold),
+        );
     }
     for scheme in paced() {
         jobs.extend(PACES.map(|packets| SimulationJob::Pace { scheme, packets }));
@@ -264,7 +269,12 @@ impl SimulationJob {
             Self::Pace { scheme, packets } => of_one_way(&one_way::OneWayPlan {
                 offered: Offered::Rate(packets * u64::from(PACED_PAYLOAD) * 8),
                 window: scale.pace,
-                ..one_way(ProtocolStack::IPV6_UDP, PACED_PAYLOAD, compression(HeaderForm::Cmp, scheme), scheme)
+                ..one_way(
+                    ProtocolStack::IPV6_UDP,
+                    PACED_PAYLOAD,
+                    compression(HeaderForm::Cmp, scheme),
+                    scheme,
+                )
             }),
             Self::Mesh { sites, topology, fails } => of_mesh(&mesh::MeshPlan {
                 topology,

@@ -178,7 +178,11 @@ struct MeshRun<'p, 'm> {
 }
 
 impl<'p, 'm> MeshRun<'p, 'm> {
-    fn new(plan: &'p MeshPlan, flows: Vec<StackFlow>, memory: &'m mut [Vec<u8>]) -> Result<Self, BroadcastError> {
+    fn new(
+        plan: &'p MeshPlan,
+        flows: Vec<StackFlow>,
+        memory: &'m mut [Vec<u8>],
+    ) -> Result<Self, BroadcastError> {
         let sites = flows.len();
         let channel = |flows: u16| -> Result<Option<(CompressorConfig, Mode)>, BroadcastError> {
             let config = plan.refresh.map(|refresh| plan.stack.compressor(flows, refresh)).transpose()?;
