@@ -344,7 +344,10 @@ fn unusable() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         (
             "encrypted.pcap",
             whole(&encrypted, 5, LinkType::IEEE802_11_RADIOTAP),
-            &["LINKTYPE_IEEE802_11_RADIOTAP (127): encrypted 5;", "decrypt it first, for example with `airdecap-ng"],
+            &[
+                "LINKTYPE_IEEE802_11_RADIOTAP (127): encrypted 5;",
+                "decrypt it first, for example with `airdecap-ng",
+            ],
         ),
         (
             "usb.pcap",
