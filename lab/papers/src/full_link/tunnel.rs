@@ -110,7 +110,7 @@ impl TunnelOverLink {
 
     /// Takes outputs of a site.
     fn drain(&mut self, side: Side) {
-        let End { site, out } = &mut self.ends[side as usize];
+        let TunnelEnd { site, out } = &mut self.ends[side as usize];
         while let Some(output) = site.poll_output() {
             match output {
                 SiteOutput::Datagram { octets, .. } => out.push([&[0; OUTER], octets].concat()),
