@@ -190,7 +190,7 @@ impl ReceiveBatch {
     /// Takes the next datagram, to be changed in place, and where it came from: `Some(None)` stands for one that was too long, and
     /// is not there.
     pub fn take_next(&mut self) -> Option<Option<(&mut [u8], Option<SocketAddr>)>> {
-        let Arrival { len, is_cut, from, .. } = *self.datagrams.get(self.taken)?;
+        let DatagramInfo { len, is_cut, from, .. } = *self.datagrams.get(self.taken)?;
         let start = self.taken * self.room;
         self.taken += 1;
         Some((!is_cut).then(|| (&mut self.octets[start..start + len], from)))

@@ -107,7 +107,7 @@ struct CapacityReport {
     /// Octets of the headers of an uncompressed packet.
     headers: usize,
     /// Octets of the headers of consecutive compressed packets, one period.
-    compressed_headers: Vec<HeaderRun>,
+    compressed_headers: Vec<HeaderRunRow>,
     /// Mean of `compressed_headers` (equation 5).
     mean_compressed_headers: f64,
     payloads: Vec<CapacityRow>,
@@ -115,7 +115,7 @@ struct CapacityReport {
 }
 
 #[derive(Debug, Serialize)]
-struct HeaderRun {
+struct HeaderRunRow {
     packets: u32,
     octets: u32,
 }
@@ -208,7 +208,7 @@ impl CapacityReport {
             padding_steps: (1..=STEPS).map(step).collect(),
             compressed_headers: compressed
                 .iter()
-                .map(|run| HeaderRun { packets: run.packets, octets: run.octets })
+                .map(|run| HeaderRunRow { packets: run.packets, octets: run.octets })
                 .collect(),
         })
     }

@@ -87,7 +87,12 @@ fn title(asked: &LinkSpec) -> String {
     title
 }
 
-fn table(asked: &LinkSpec, channel: Option<&RohcChannel>, totals: &[DirectionTotals; 2], report: &RunReport) -> Table {
+fn table(
+    asked: &LinkSpec,
+    channel: Option<&RohcChannel>,
+    totals: &[DirectionTotals; 2],
+    report: &RunReport,
+) -> Table {
     let columns = [Column::text(""), Column::number("A to B"), Column::number("B to A")];
     let mut table = Table::new(title(asked), columns);
     let mut row = |name: &str, of: &dyn Fn(&DirectionTotals) -> u64, is_shown: bool| {

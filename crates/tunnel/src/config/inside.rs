@@ -66,7 +66,6 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     };
     if let Some((key, setting)) = section.iter().next().filter(|_| sizer.is_none()) {
         return Err(setting
-            
             .error(format!("is a parameter of `sizer`, which is missing; give `sizer`, or remove `{key}`")));
     }
     if let Some(setting) =
@@ -74,7 +73,8 @@ fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     {
         return Err(setting.error(format!(
             "contradicts the other limit: minimum {}, maximum {}",
-            network.least, network.most)));
+            network.least, network.most
+        )));
     }
     if let Some(setting) =
         section.setting("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
