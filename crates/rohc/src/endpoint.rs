@@ -106,12 +106,23 @@ impl<'m> Endpoint<'m> {
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());
+        let compressed = self.compress(now, packet, room)?;
+        Ok(Compressed { len: feedback + compressed.len, ..compressed })
+    }
+
+    /// Compresses a packet to the start of `out`, without feedback in front: for a carrier that has a place of its own for
+    /// feedback, as the control PDUs of PDCP.
+    pub fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
         #[cfg(feature = "coap")]
         let linked = Some(Linked { sent: &mut self.sent, received: &mut self.received });
         #[cfg(not(feature = "coap"))]
         let linked = None;
-        let compressed = self.compressor.compress_linked(now, packet, room, linked)?;
-        Ok(Compressed { len: feedback + compressed.len, ..compressed })
+        self.compressor.compress_linked(now, packet, out, linked)
     }
 
     /// Takes a ROHC packet: feedback in front goes to the compressor, the rest is decompressed to `out`.

@@ -25,13 +25,11 @@ pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
 pub(crate) use message::Message;
 use outline::{Holes, MAX_DYNAMIC};
 pub(crate) use state::Path;
-#[cfg(feature = "alloc")]
 use state::TEMPLATES;
 pub(crate) use state::Templates;
 use state::Token;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
-#[cfg(feature = "alloc")]
 use crate::channel::Channel;
 
 /// Option Number of Observe. RFC 7641, section 2.
@@ -207,7 +205,6 @@ impl Whole<'_> {
 }
 
 /// Templates for the flows of a channel: as many as the flows of a small channel can take, four a flow of a large one.
-#[cfg(feature = "alloc")]
 pub(crate) fn templates_for(channel: &Channel) -> usize {
     (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
 }
