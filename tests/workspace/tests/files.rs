@@ -11,7 +11,7 @@ use std::path::Path;
 use common::{files, metadata, root, text};
 
 /// The crates that may hold unsafe code: system calls, and pointers of C.
-const UNSAFE: &[&str] = &["thinair-os", "thinair-c"];
+const UNSAFE: &[&str] = &["thinair-os", "thinair-c", "thinair-librohc"];
 
 /// Crates that run without an operating system.
 const NO_STD: &[&str] = &[

@@ -33,6 +33,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-services", 3),
     ("thinair-cli", 5),
     ("thinair-c", 5),
+    ("thinair-librohc", 5),
     // The laboratory: above all of the product, so that nothing of the product can depend on it.
     ("thinair-http", 6),
     ("thinair-http-services", 7),
