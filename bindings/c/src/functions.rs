@@ -10,7 +10,9 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::NonNull;
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{Arrival, Cid, CompressError, Compressed, Decompressed, Instant};
+use thinair_rohc::{
+    Arrival, Cid, CompressError, Compressed, DecompressError, Decompressed, Instant, ProfileId,
+};
 
 use crate::abi::{COMPRESSOR, Config, Context, DECOMPRESSOR, Error, NOT_COUNTED, Packet, Statistics};
 use crate::memory::{ALIGNMENT, Handle};
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn thinair_rohc_compress(
         // SAFETY: as the caller promises.
         let (handle, (input, output)) =
             unsafe { (of(handle)?, octets(input, input_len, output, output_size)?) };
-        Ok(handle.compress(now, input, output)?.len)
+        handle.compress(now, input, output, |done| done.len)
     };
     // SAFETY: as the caller promises.
     unsafe { give_len(output_len, compress) }
@@ -190,7 +192,7 @@ pub unsafe extern "C" fn thinair_rohc_decompress(
         // SAFETY: as the caller promises.
         let (handle, (input, output)) =
             unsafe { (of(handle)?, octets(input, input_len, output, output_size)?) };
-        Ok(handle.decompress(now, lost, input, output)?.len)
+        handle.decompress(now, lost, input, output, |done| done.len)
     };
     // SAFETY: as the caller promises.
     unsafe { give_len(output_len, decompress) }
@@ -216,11 +218,12 @@ pub unsafe extern "C" fn thinair_rohc_compress_batch(
     for packet in packets {
         // SAFETY: as the caller promises.
         let octets = unsafe { packet.octets() };
-        let result = octets.and_then(|(input, output)| handle.compress(now, input, output));
-        done += usize::from(result.is_ok());
-        packet.tell(result.map(|done: Compressed| {
-            (done.len, done.cid, done.profile.number(), done.header_in, done.header_out)
-        }));
+        let result = octets.and_then(|(input, output)| {
+            handle.compress(now, input, output, |done| {
+                packet.tell(done.len, done.cid, done.profile, done.header_in, done.header_out)
+            })
+        });
+        done += packet.finish(result);
     }
     done
 }
@@ -245,11 +248,13 @@ pub unsafe extern "C" fn thinair_rohc_decompress_batch(
     for packet in packets {
         // SAFETY: as the caller promises.
         let octets = unsafe { packet.octets() };
-        let result = octets.and_then(|(input, output)| handle.decompress(now, packet.lost, input, output));
-        done += usize::from(result.is_ok());
-        packet.tell(result.map(|done: Decompressed| {
-            (done.len, done.cid, done.profile.number(), done.header_in, done.header_out)
-        }));
+        let lost = packet.lost;
+        let result = octets.and_then(|(input, output)| {
+            handle.decompress(now, lost, input, output, |done| {
+                packet.tell(done.len, done.cid, done.profile, done.header_in, done.header_out)
+            })
+        });
+        done += packet.finish(result);
     }
     done
 }
@@ -382,66 +387,83 @@ pub unsafe extern "C" fn thinair_rohc_get_context(
 }
 
 impl Handle {
+    /// Compresses a packet, counts it, and hands the outcome to `tell`.
     #[inline(always)]
-    fn compress(&mut self, now: u64, input: &[u8], output: &mut [u8]) -> Result<Compressed, Error> {
+    fn compress<T>(
+        &mut self,
+        now: u64,
+        input: &[u8],
+        output: &mut [u8],
+        tell: impl FnOnce(&Compressed) -> T,
+    ) -> Result<T, Error> {
         if !self.config.has_compressor {
             return Err(Error::NO_SIDE);
         }
         let now = Instant::from_nanos(now);
-        let result = match self.config.feedback_in_front {
-            true => self.endpoint.send(now, input, output),
-            false => self.endpoint.compress(now, input, output),
+        let mut result = match (self.config.has_decompressor, self.config.feedback_in_front) {
+            (true, true) => self.endpoint.send(now, input, output),
+            (true, false) => self.endpoint.compress(now, input, output),
+            (false, _) => self.endpoint.compressor.compress(now, input, output),
         };
-        let result = match result {
-            Err(CompressError::NotIp(_)) => self.endpoint.compressor.uncompressed(now, input, output),
-            result => result,
-        };
+        if let Err(CompressError::NotIp(_)) = result {
+            result = self.endpoint.compressor.uncompressed(now, input, output);
+        }
         let counters = &mut self.statistics;
-        match &result {
+        match result {
             Ok(done) => {
                 counters.compressed_packets += 1;
                 counters.compressed_octets_in += input.len() as u64;
                 counters.compressed_octets_out += done.len as u64;
                 counters.compressed_header_in += done.header_in as u64;
                 counters.compressed_header_out += done.header_out as u64;
+                Ok(tell(&done))
             }
-            Err(_) => counters.compress_errors += 1,
+            Err(error) => {
+                counters.compress_errors += 1;
+                Err(error.into())
+            }
         }
-        Ok(result?)
     }
 
+    /// Decompresses a packet, counts it, and hands the outcome to `tell`.
     #[inline(always)]
-    fn decompress(
+    fn decompress<T>(
         &mut self,
         now: u64,
         lost: u32,
         input: &[u8],
         output: &mut [u8],
-    ) -> Result<Decompressed, Error> {
+        tell: impl FnOnce(&Decompressed) -> T,
+    ) -> Result<T, Error> {
         if !self.config.has_decompressor {
             return Err(Error::NO_SIDE);
         }
-        if self.config.has_compressor
-            && input.first().is_some_and(|first| *first >= packet::PADDING)
-            && let Ok(parts) = packet::parts(input)
-        {
-            // The endpoint hands them to the compressor.
-            self.statistics.feedback_in += parts.feedback.count() as u64;
-        }
         let now = Instant::from_nanos(now);
         let arrival = Arrival { now, lost: (lost != NOT_COUNTED).then_some(lost) };
-        let result = self.endpoint.receive(arrival, input, output);
         let counters = &mut self.statistics;
-        match &result {
+        let result = if self.config.has_compressor {
+            if input.first().is_some_and(|first| *first >= packet::PADDING)
+                && let Ok(parts) = packet::parts(input)
+            {
+                // The endpoint hands them to the compressor.
+                counters.feedback_in += parts.feedback.count() as u64;
+            }
+            self.endpoint.receive(arrival, input, output)
+        } else {
+            self.endpoint.decompressor.decompress(arrival, input, output)
+        };
+        match result {
             Ok(done) => {
                 counters.decompressed_packets += 1;
                 counters.decompressed_octets_in += input.len() as u64;
                 counters.decompressed_octets_out += done.len as u64;
+                Ok(tell(&done))
             }
-            Err(thinair_rohc::DecompressError::NothingYet) => {}
-            Err(_) => counters.decompress_errors += 1,
+            Err(error) => {
+                counters.decompress_errors += u64::from(error != DecompressError::NothingYet);
+                Err(error.into())
+            }
         }
-        Ok(result?)
     }
 
     /// Hands all elements to the compressor. An error if one was refused.
@@ -471,19 +493,27 @@ impl Packet {
         unsafe { octets(self.input, self.input_len, self.output, self.output_size) }
     }
 
-    /// Notes a result: length, CID, profile, and octets of the header before and behind.
+    /// Notes an outcome.
     #[inline(always)]
-    fn tell(&mut self, result: Result<(usize, Cid, u16, usize, usize), Error>) {
+    fn tell(&mut self, len: usize, cid: Cid, profile: ProfileId, header_in: usize, header_out: usize) {
         let saturated = |octets| u16::try_from(octets).unwrap_or(u16::MAX);
+        self.output_len = len;
+        (self.cid, self.profile) = (cid.value(), profile.number());
+        (self.header_in, self.header_out) = (saturated(header_in), saturated(header_out));
+    }
+
+    /// Notes whether there was an outcome, and counts it.
+    #[inline(always)]
+    fn finish(&mut self, result: Result<(), Error>) -> usize {
         match result {
-            Ok((len, cid, profile, header_in, header_out)) => {
-                (self.error, self.output_len) = (Error::OK.0, len);
-                (self.cid, self.profile) = (cid.value(), profile);
-                (self.header_in, self.header_out) = (saturated(header_in), saturated(header_out));
+            Ok(()) => {
+                self.error = Error::OK.0;
+                1
             }
             Err(error) => {
                 (self.error, self.output_len) = (error.0, 0);
                 (self.cid, self.profile, self.header_in, self.header_out) = (0, 0, 0, 0);
+                0
             }
         }
     }

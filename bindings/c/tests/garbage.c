@@ -102,7 +102,7 @@ int main(int count, char **arguments) {
         }
         case 9: {
             /* What was compressed is damaged, and decompressed by another handle. */
-            uint8_t packet[256], rohc[512], back[1024];
+            uint8_t packet[256] = {0}, rohc[512], back[1024];
             size_t n = udp4(packet, (uint8_t)below(20), (uint16_t)i, 5000, 6000, below(100));
             if (thinair_rohc_compress(handle, now, packet, n, rohc, sizeof rohc, &n) == THINAIR_ROHC_OK) {
                 rohc[below(n)] ^= (uint8_t)(1 << below(8));

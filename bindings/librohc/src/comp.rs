@@ -132,26 +132,21 @@ impl Comp {
             let rtp = asked(callback, private, input);
             self.engine().set_rtp(rtp);
         }
-        let result = self.run(now, input, output);
-        let result = match result {
-            Err(CompressError::OutputTooSmall { .. }) if self.mrru > 0 => {
-                return self.cut(now, input);
-            }
-            Err(CompressError::OutputTooSmall { .. }) => Err(OUTPUT_TOO_SMALL),
-            Err(CompressError::NotIp(_) | CompressError::NoContexts) => Err(ERROR),
-            Ok(done) => Ok(done),
-        };
-        match result {
+        match self.run(now, input, output) {
             Ok(done) => Ok(self.note(done, input.len())),
-            Err(status) => {
-                self.trace.tell(
-                    WARNING,
-                    GENERAL,
-                    format_args!("a packet is not compressed: status {status}"),
-                );
-                Err(status)
-            }
+            Err(error) => self.failed(now, input, error),
         }
+    }
+
+    #[cold]
+    fn failed(&mut self, now: Instant, input: &[u8], error: CompressError) -> Result<usize, Status> {
+        let status = match error {
+            CompressError::OutputTooSmall { .. } if self.mrru > 0 => return self.cut(now, input),
+            CompressError::OutputTooSmall { .. } => OUTPUT_TOO_SMALL,
+            CompressError::NotIp(_) | CompressError::NoContexts => ERROR,
+        };
+        self.trace.tell(WARNING, GENERAL, format_args!("a packet is not compressed: {error}"));
+        Err(status)
     }
 
     #[inline(always)]

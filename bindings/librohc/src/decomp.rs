@@ -8,7 +8,7 @@ use thinair_rohc::feedback::{AckType, Feedback, MAX_ELEMENT};
 use thinair_rohc::packet::{self, Parts};
 use thinair_rohc::{
     CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format,
-    Instant, Mode, ProfileId, Threshold,
+    Instant, Mode, Threshold,
 };
 
 use crate::abi::{
@@ -43,6 +43,8 @@ pub struct Decomp {
     clock: Clock,
     prtt: usize,
     rates: [usize; 6],
+    /// Packets between two acknowledgments in U-mode.
+    interval: usize,
     /// What is known of each CID.
     records: Vec<Record>,
     last: Option<Last>,
@@ -57,11 +59,11 @@ struct Record {
     packets: u64,
     octets_in: u64,
     octets_out: u64,
-    /// SN of the newest packet.
-    sn: u32,
     profile: u16,
     /// Packets since an acknowledgment in U-mode.
     unacknowledged: u16,
+    /// SN, and `packets`, when the caller looked at the last packet.
+    seen: (u32, u64),
 }
 
 /// The last packet.
@@ -69,8 +71,6 @@ struct Record {
 struct Last {
     done: Decompressed,
     octets_in: usize,
-    /// Packets between the newest one before and this one; negative if it comes late.
-    ahead: i16,
 }
 
 impl Decomp {
@@ -110,48 +110,48 @@ impl Decomp {
         if self.engine.is_none() {
             self.begin();
         }
-        self.last = None;
         let Some(engine) = &mut self.engine else { return Err(ERROR) };
         match engine.decompress(now, input, output) {
             Ok(done) => Ok((done.len, self.note(done, input.len()))),
-            Err(DecompressError::NothingYet) => Ok((0, false)),
-            Err(error) => {
-                self.trace.tell(WARNING, GENERAL, format_args!("a packet is not decompressed: {error}"));
-                Err(status(error))
-            }
+            Err(error) => self.failed(error),
         }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: DecompressError) -> Result<(usize, bool), Status> {
+        self.last = None;
+        if error == DecompressError::NothingYet {
+            return Ok((0, false));
+        }
+        self.trace.tell(WARNING, GENERAL, format_args!("a packet is not decompressed: {error}"));
+        Err(status(error))
     }
 
     /// Counts a packet. Returns whether it has to be acknowledged though the decompressor is in U-mode: RFC 3095, section 5.3.1.3,
     /// allows that, and callers count on it.
     #[inline(always)]
     fn note(&mut self, done: Decompressed, octets_in: usize) -> bool {
-        let sn = self.engine.as_ref().and_then(|engine| engine.context(done.cid)).and_then(|state| state.sn);
         self.packets += 1;
         self.octets_in += octets_in as u64;
         self.octets_out += done.len as u64;
         let Some(record) = self.records.get_mut(done.cid.index()) else { return false };
         let profile = done.profile.number();
         let is_first = record.packets == 0 || record.profile != profile;
-        let sn = sn.unwrap_or(record.sn.wrapping_add(1));
-        let ahead = if is_first { 1 } else { sn.wrapping_sub(record.sn) as i16 };
         record.packets += 1;
         record.octets_in += octets_in as u64;
         record.octets_out += done.len as u64;
-        record.profile = profile;
-        if ahead > 0 {
-            record.sn = sn;
+        if is_first {
+            (record.profile, record.seen) = (profile, (0, 0));
         }
         record.unacknowledged = record.unacknowledged.saturating_add(1);
-        let interval = self.rates[1] / self.rates[0].max(1);
         let is_due = self.config.mode == Mode::Unidirectional
             && (is_first
                 || done.format == Format::Ir && record.unacknowledged >= IR_AGAIN
-                || usize::from(record.unacknowledged) >= interval);
+                || usize::from(record.unacknowledged) >= self.interval);
         if is_due {
             record.unacknowledged = 0;
         }
-        self.last = Some(Last { done, octets_in, ahead });
+        self.last = Some(Last { done, octets_in });
         self.trace.tell(
             DEBUG,
             profile.into(),
@@ -163,6 +163,18 @@ impl Decomp {
             ),
         );
         is_due
+    }
+
+    /// Packets by which the SN is ahead of the packet before: 1 if none is missing, negative if this one comes late. Packets that
+    /// the caller did not look at count as received.
+    fn ahead(&mut self, done: Decompressed, sn: Option<u32>) -> i64 {
+        let Some(record) = self.records.get_mut(done.cid.index()) else { return 1 };
+        let (Some(sn), (before, packets)) = (sn, record.seen) else { return 1 };
+        let received = record.packets.wrapping_sub(packets) as i64;
+        let moved = i64::from(sn.wrapping_sub(before) as i16);
+        record.seen = (sn, record.packets);
+        // At the first look, and at a second look at one packet, nothing is known.
+        if packets == 0 || received == 0 { 1 } else { moved - received + 1 }
     }
 
     /// Writes waiting feedback behind what is in a buffer; of the last packet also an acknowledgment of U-mode.
@@ -217,6 +229,7 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
         clock: Clock::default(),
         prtt: 50,
         rates: RATES,
+        interval: RATES[1] / RATES[0],
         records: Vec::new(),
         last: None,
         packets: 0,
@@ -377,6 +390,7 @@ functions! {
         let is_possible = decomp.engine.is_none() && rates.chunks(2).all(|rate| rate[1] > 0 && rate[0] <= rate[1]);
         if is_possible {
             decomp.rates = rates;
+            decomp.interval = n / k.max(1);
             decomp.config.nack = threshold(k1, n1);
             decomp.config.static_nack = threshold(k2, n2);
         }
@@ -411,9 +425,9 @@ functions! {
 
     /// `rohc_decomp_get_last_packet_info`.
     rohc_decomp_get_last_packet_info(decomp, info: *mut DecompLastPacket) {
-        let Some(Last { done, octets_in, ahead }) = decomp.last else { return false };
+        let Some(Last { done, octets_in }) = decomp.last else { return false };
         let state = decomp.engine.as_ref().and_then(|engine| engine.context(done.cid));
-        let has_sn = done.profile != ProfileId::Uncompressed;
+        let ahead = decomp.ahead(done, state.and_then(|state| state.sn));
         let value = DecompLastPacket {
             version: [0; 2],
             context_mode: state.map_or(0, |state| state.mode.bits()).into(),
@@ -424,9 +438,9 @@ functions! {
                 None => 0,
             },
             profile_id: done.profile.number().into(),
-            nr_lost_packets: if has_sn { (i64::from(ahead) - 1).max(0) as u64 } else { 0 },
-            nr_misordered_packets: if has_sn { (-i64::from(ahead)).max(0) as u64 } else { 0 },
-            is_duplicated: has_sn && ahead == 0,
+            nr_lost_packets: (ahead - 1).max(0) as u64,
+            nr_misordered_packets: (-ahead).max(0) as u64,
+            is_duplicated: ahead == 0,
             corrected: [0; 3],
             packet_type: packet_type(done.profile, done.format),
             total_last_comp_size: octets_in as u64,

@@ -54,10 +54,15 @@ impl Trace {
     }
 
     /// Traces the octets of a packet, 32 a line, if that was asked for.
+    #[inline(always)]
     pub(crate) fn dump(&self, name: &str, octets: &[u8]) {
-        if !self.dumps || self.callback.is_none() {
-            return;
+        if self.dumps {
+            self.rows(name, octets);
         }
+    }
+
+    #[cold]
+    fn rows(&self, name: &str, octets: &[u8]) {
         self.tell(DEBUG, GENERAL, format_args!("{name}: {} octets", octets.len()));
         for (i, row) in octets.chunks(32).enumerate() {
             self.tell(DEBUG, GENERAL, format_args!("{:04x}: {}", i * 32, Hex(row)));

@@ -124,7 +124,7 @@ int main(int count, char **arguments) {
         case 6: rohc_comp_pad(c, below(50) ? &in : NULL, below(300)); break;
         case 7: below(3) ? look(c, d) : set_something(c, d); break;
         case 8: {
-            uint8_t packet[256], rohc[512], back[1024];
+            uint8_t packet[256] = {0}, rohc[512], back[1024];
             const struct rohc_ts time = {0, 0};
             const struct rohc_buf p = rohc_buf_init_full(packet, udp4(packet, (uint8_t)below(20), (uint16_t)i, 5000, 6000, below(100)), time);
             struct rohc_buf q = rohc_buf_init_empty(rohc, sizeof rohc), r = rohc_buf_init_empty(back, sizeof back);

@@ -137,7 +137,10 @@ impl<'m> Endpoint<'m> {
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
         let arrival = arrival.into();
-        if let Ok(parts) = packet::parts(packet) {
+        // Most packets begin with neither padding nor feedback.
+        if packet.first().is_some_and(|first| *first >= packet::PADDING)
+            && let Ok(parts) = packet::parts(packet)
+        {
             for element in parts.feedback {
                 let _ = self.compressor.receive_feedback(arrival.now, element);
             }
