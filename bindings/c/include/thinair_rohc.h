@@ -183,8 +183,8 @@ typedef struct thinair_rohc_packet {
     thinair_rohc_error error; /**< Result. */
     uint16_t cid;          /**< Context. */
     uint16_t profile;      /**< Its profile: 0x0002, 0x0006 and so on. */
-    uint16_t header_in;    /**< Octets of the header before, without padding and feedback. */
-    uint16_t header_out;   /**< Octets of the header behind. */
+    uint32_t header_in;    /**< Octets of the header before, without padding and feedback. */
+    uint32_t header_out;   /**< Octets of the header behind. */
 } thinair_rohc_packet;
 
 /** Counters of a handle since its creation. */

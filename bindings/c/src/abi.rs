@@ -150,8 +150,8 @@ structure! {
         error: i32,
         cid: u16,
         profile: u16,
-        header_in: u16,
-        header_out: u16,
+        header_in: u32,
+        header_out: u32,
     }
 }
 

@@ -496,10 +496,9 @@ impl Packet {
     /// Notes an outcome.
     #[inline(always)]
     fn tell(&mut self, len: usize, cid: Cid, profile: ProfileId, header_in: usize, header_out: usize) {
-        let saturated = |octets| u16::try_from(octets).unwrap_or(u16::MAX);
         self.output_len = len;
         (self.cid, self.profile) = (cid.value(), profile.number());
-        (self.header_in, self.header_out) = (saturated(header_in), saturated(header_out));
+        (self.header_in, self.header_out) = (header_in as u32, header_out as u32);
     }
 
     /// Notes whether there was an outcome, and counts it.
@@ -609,8 +608,9 @@ unsafe fn octets<'a>(
     if output.is_null() || size > MAX_LEN {
         return Err(Error::ARGUMENT);
     }
-    let (a, b) = (from.as_ptr() as usize, output as usize);
-    if a < b.saturating_add(size) && b < a.saturating_add(len) {
+    // One begins within the other.
+    let ahead = (from.as_ptr() as usize).wrapping_sub(output as usize);
+    if ahead < size || ahead.wrapping_neg() < len {
         return Err(Error::OVERLAP);
     }
     // SAFETY: the pointer is not null, the octets are none of the input, and as the caller promises.

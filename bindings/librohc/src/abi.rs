@@ -76,10 +76,10 @@ impl Buf {
         Some(unsafe { core::slice::from_raw_parts_mut(self.data.add(at), self.max_len - at) })
     }
 
-    /// True if two buffers have octets in common.
+    /// True if one of two buffers begins within the other.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let (a, b) = (self.data as usize, other.data as usize);
-        a < b.saturating_add(other.max_len) && b < a.saturating_add(self.max_len)
+        let ahead = (self.data as usize).wrapping_sub(other.data as usize);
+        ahead < other.max_len || ahead.wrapping_neg() < self.max_len
     }
 
     fn is_malformed(&self) -> bool {

@@ -128,10 +128,6 @@ impl Comp {
     }
 
     fn compress(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<usize, Status> {
-        if let Some((callback, private)) = self.rtp {
-            let rtp = asked(callback, private, input);
-            self.engine().set_rtp(rtp);
-        }
         match self.run(now, input, output) {
             Ok(done) => Ok(self.note(done, input.len())),
             Err(error) => self.failed(now, input, error),
@@ -151,11 +147,16 @@ impl Comp {
 
     #[inline(always)]
     fn run(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<Compressed, CompressError> {
+        let rtp = self.rtp;
         let engine = self.engine();
-        match engine.compress(now, input, output) {
-            Err(CompressError::NotIp(_)) => engine.uncompressed(now, input, output),
-            result => result,
+        let mut chain = HeaderChain::empty();
+        if chain.parse_in_place(input).is_err() {
+            return engine.uncompressed(now, input, output);
         }
+        if let Some((callback, private)) = rtp {
+            engine.set_rtp(asked(callback, private, &chain));
+        }
+        engine.compress_parsed(now, &chain, output)
     }
 
     /// Counts a packet, and returns its octets.
@@ -220,11 +221,8 @@ impl Comp {
 }
 
 /// Asks a callback whether a packet is RTP.
-fn asked(callback: RtpCallback, private: *mut c_void, packet: &[u8]) -> RtpDetection {
-    let mut chain = HeaderChain::empty();
-    if chain.parse_in_place(packet).is_err() {
-        return RtpDetection::NEVER;
-    }
+fn asked(callback: RtpCallback, private: *mut c_void, chain: &HeaderChain<'_>) -> RtpDetection {
+    let packet = chain.packet();
     let (Some(ip), Some(udp)) = (chain.ips().last(), chain.udp()) else { return RtpDetection::NEVER };
     let (ip, datagram) = (packet.get(ip.offset..), packet.get(chain.ip_end()..));
     let (Some(ip), Some(datagram)) = (ip, datagram) else { return RtpDetection::NEVER };

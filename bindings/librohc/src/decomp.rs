@@ -48,9 +48,6 @@ pub struct Decomp {
     /// What is known of each CID.
     records: Vec<Record>,
     last: Option<Last>,
-    packets: u64,
-    octets_in: u64,
-    octets_out: u64,
 }
 
 /// Packets of one CID.
@@ -131,9 +128,6 @@ impl Decomp {
     /// allows that, and callers count on it.
     #[inline(always)]
     fn note(&mut self, done: Decompressed, octets_in: usize) -> bool {
-        self.packets += 1;
-        self.octets_in += octets_in as u64;
-        self.octets_out += done.len as u64;
         let Some(record) = self.records.get_mut(done.cid.index()) else { return false };
         let profile = done.profile.number();
         let is_first = record.packets == 0 || record.profile != profile;
@@ -232,9 +226,6 @@ pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint)
         interval: RATES[1] / RATES[0],
         records: Vec::new(),
         last: None,
-        packets: 0,
-        octets_in: 0,
-        octets_out: 0,
     }))
 }
 
@@ -472,9 +463,9 @@ functions! {
         let value = DecompGeneral {
             version: [0; 2],
             contexts_nr: decomp.engine.as_ref().map_or(0, |engine| engine.contexts().count()) as u64,
-            packets_nr: decomp.packets,
-            comp_bytes_nr: decomp.octets_in,
-            uncomp_bytes_nr: decomp.octets_out,
+            packets_nr: decomp.records.iter().map(|record| record.packets).sum(),
+            comp_bytes_nr: decomp.records.iter().map(|record| record.octets_in).sum(),
+            uncomp_bytes_nr: decomp.records.iter().map(|record| record.octets_out).sum(),
             corrected: [0; 3],
         };
         // SAFETY: as the caller promises.

@@ -5,7 +5,7 @@
 //! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to [listen](tcp)
 //! for streams, to [capture] frames, to stay [in a folder](folder), to run [before everything
 //! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
-//! what is in the packets. It is the only crate with unsafe code: calls that no library wraps, or not as they are needed
+//! what is in the packets. It holds unsafe code: calls that no library wraps, or not as they are needed
 //! here, and what a child does before it becomes another program.
 //!
 //! Linux only. Elsewhere the crate is empty, and whoever needs it says so at run time ([`IS_SUPPORTED`]).

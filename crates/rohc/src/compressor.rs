@@ -140,8 +140,26 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let mut outgoing = Outgoing { now, chain: &chain, linked };
-        Place::compress_packet(self, &mut outgoing, out).unwrap_or(Err(CompressError::NoContexts))
+        self.compress_outgoing(Outgoing { now, chain: &chain, linked }, out)
+    }
+
+    /// [`compress`](Self::compress), for who has parsed the packet already.
+    pub fn compress_parsed(
+        &mut self,
+        now: Instant,
+        chain: &HeaderChain<'_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        self.compress_outgoing(Outgoing { now, chain, linked: None }, out)
+    }
+
+    #[inline]
+    fn compress_outgoing(
+        &mut self,
+        mut packet: Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
     }
 
     /// Changes PROFILES. A flow of a profile that is not in the set goes by another one from its next packet on.
