@@ -21,8 +21,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// The library that Cargo has built as `file`, for the C programs of `test`; `None`, and a line that tells it, where there is
-    /// no C compiler.
+    /// The library that Cargo has built as `file`, for the C programs of `test`; `None`, and a line `skipped`, without
+    /// a C compiler.
     pub fn for_test(file: &str, soname: &'static str, test: &str) -> Option<Self> {
         if Command::new("cc").arg("--version").output().is_err() {
             println!("skipped: there is no C compiler");
@@ -80,7 +80,7 @@ impl Library {
         printed
     }
 
-    /// Symbols that the library exports; `None`, and a line that tells it, without `nm`.
+    /// Symbols that the library exports; `None`, and a line `skipped`, without `nm`.
     pub fn symbols(&self) -> Option<BTreeSet<String>> {
         let Ok(output) = Command::new("nm").args(["-D", "--defined-only"]).arg(&self.file).output() else {
             println!("skipped: there is no nm");

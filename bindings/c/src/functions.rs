@@ -150,7 +150,7 @@ pub unsafe extern "C" fn thinair_rohc_keep(handle: *mut Handle) -> Error {
 ///
 /// # Safety
 ///
-/// `handle` is null or a handle, `input` and `output` are null or have as many octets as is said, `output_len` is null or can be
+/// `handle` is null or a handle, `input` and `output` are null or are of the given lengths, `output_len` is null or can be
 /// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thinair_rohc_compress(
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn thinair_rohc_compress_batch(
         let octets = unsafe { packet.octets() };
         let result = octets.and_then(|(input, output)| {
             handle.compress(now, input, output, |done| {
-                packet.tell(done.len, done.cid, done.profile, done.header_in, done.header_out)
+                packet.record(done.len, done.cid, done.profile, done.header_in, done.header_out)
             })
         });
         done += packet.finish(result);
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn thinair_rohc_decompress_batch(
         let lost = packet.lost;
         let result = octets.and_then(|(input, output)| {
             handle.decompress(now, lost, input, output, |done| {
-                packet.tell(done.len, done.cid, done.profile, done.header_in, done.header_out)
+                packet.record(done.len, done.cid, done.profile, done.header_in, done.header_out)
             })
         });
         done += packet.finish(result);
@@ -387,14 +387,14 @@ pub unsafe extern "C" fn thinair_rohc_get_context(
 }
 
 impl Handle {
-    /// Compresses a packet, counts it, and hands the outcome to `tell`.
+    /// Compresses a packet, counts it, and hands the outcome to `record`.
     #[inline(always)]
     fn compress<T>(
         &mut self,
         now: u64,
         input: &[u8],
         output: &mut [u8],
-        tell: impl FnOnce(&Compressed) -> T,
+        record: impl FnOnce(&Compressed) -> T,
     ) -> Result<T, Error> {
         if !self.config.has_compressor {
             return Err(Error::NO_SIDE);
@@ -416,7 +416,7 @@ impl Handle {
                 counters.compressed_octets_out += done.len as u64;
                 counters.compressed_header_in += done.header_in as u64;
                 counters.compressed_header_out += done.header_out as u64;
-                Ok(tell(&done))
+                Ok(record(&done))
             }
             Err(error) => {
                 counters.compress_errors += 1;
@@ -425,7 +425,7 @@ impl Handle {
         }
     }
 
-    /// Decompresses a packet, counts it, and hands the outcome to `tell`.
+    /// Decompresses a packet, counts it, and hands the outcome to `record`.
     #[inline(always)]
     fn decompress<T>(
         &mut self,
@@ -433,7 +433,7 @@ impl Handle {
         lost: u32,
         input: &[u8],
         output: &mut [u8],
-        tell: impl FnOnce(&Decompressed) -> T,
+        record: impl FnOnce(&Decompressed) -> T,
     ) -> Result<T, Error> {
         if !self.config.has_decompressor {
             return Err(Error::NO_SIDE);
@@ -457,7 +457,7 @@ impl Handle {
                 counters.decompressed_packets += 1;
                 counters.decompressed_octets_in += input.len() as u64;
                 counters.decompressed_octets_out += done.len as u64;
-                Ok(tell(&done))
+                Ok(record(&done))
             }
             Err(error) => {
                 counters.decompress_errors += u64::from(error != DecompressError::NothingYet);
@@ -495,7 +495,7 @@ impl Packet {
 
     /// Notes an outcome.
     #[inline(always)]
-    fn tell(&mut self, len: usize, cid: Cid, profile: ProfileId, header_in: usize, header_out: usize) {
+    fn record(&mut self, len: usize, cid: Cid, profile: ProfileId, header_in: usize, header_out: usize) {
         self.output_len = len;
         (self.cid, self.profile) = (cid.value(), profile.number());
         (self.header_in, self.header_out) = (header_in as u32, header_out as u32);

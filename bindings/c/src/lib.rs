@@ -15,7 +15,7 @@ mod config;
 pub mod functions;
 mod memory;
 
-/// Without an operating system there is nobody to tell. The engine has no call that panics.
+/// Stops here: the engine has no call that panics, and without an operating system nobody could be notified.
 #[cfg(not(feature = "std"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

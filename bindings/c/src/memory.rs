@@ -16,7 +16,7 @@ use crate::config::Checked;
 /// Alignment of a block, in octets.
 pub(crate) const ALIGNMENT: usize = 16;
 
-/// What a `thinair_rohc` of C is. The places of its contexts lie behind it, in the same block.
+/// A `thinair_rohc` of C. The places of its contexts lie behind it, in the same block.
 #[derive(Debug)]
 pub struct Handle {
     pub(crate) endpoint: Endpoint<'static>,

@@ -64,6 +64,27 @@ fn the_example_runs() {
 }
 
 #[test]
+fn a_bearer_with_losses_delivers_what_arrives() {
+    let Some(library) = library("pdcp") else { return };
+    let program = library.compile(&root().join("extras/c/pdcp-loop.c"));
+    let printed = library.run(&program, &[], &[]);
+    print!("{printed}");
+    assert!(printed.contains(" 0 not decompressed, 0 wrong;"));
+}
+
+#[test]
+fn python_calls_the_library() {
+    let Some(library) = library("python") else { return };
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let script = root().join("extras/c/rohc.py");
+    let printed = library.run("python3".as_ref(), &[&script.to_string_lossy()], &[]);
+    assert!(printed.ends_with("57 -> 59\n57 -> 59\n57 -> 12\n57 -> 12\n"), "{printed}");
+}
+
+#[test]
 fn captures_come_back_octet_for_octet() {
     let Some(library) = library("captures") else { return };
     let captures = Library::captures();

@@ -184,7 +184,7 @@ unsafe impl Versioned for DecompGeneral {}
 ///
 /// # Safety
 ///
-/// `info` is null or a structure of the version that it says.
+/// `info` is null or a structure of the version that stands in it.
 pub(crate) unsafe fn answer<T: Versioned>(info: *mut T, value: T, sizes: &[usize]) -> bool {
     const VERSION: usize = 4;
     if info.is_null() {

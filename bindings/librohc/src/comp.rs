@@ -141,7 +141,7 @@ impl Comp {
             CompressError::OutputTooSmall { .. } => OUTPUT_TOO_SMALL,
             CompressError::NotIp(_) | CompressError::NoContexts => ERROR,
         };
-        self.trace.tell(WARNING, GENERAL, format_args!("a packet is not compressed: {error}"));
+        self.trace.emit(WARNING, GENERAL, format_args!("a packet is not compressed: {error}"));
         Err(status)
     }
 
@@ -168,7 +168,7 @@ impl Comp {
         self.packets += 1;
         self.octets_in += octets_in as u64;
         self.octets_out += done.len as u64;
-        self.trace.tell(
+        self.trace.emit(
             DEBUG,
             done.profile.number().into(),
             format_args!(
@@ -193,7 +193,7 @@ impl Comp {
         unit.extend_from_slice(&fcs32(&unit));
         self.sent = 0;
         if unit.len() > self.mrru {
-            self.trace.tell(WARNING, GENERAL, format_args!("{} octets are more than MRRU", unit.len()));
+            self.trace.emit(WARNING, GENERAL, format_args!("{} octets are more than MRRU", unit.len()));
             return Err(OUTPUT_TOO_SMALL);
         }
         self.unit = unit;
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn rohc_comp_free(comp: *mut Comp) {
 ///
 /// # Safety
 ///
-/// `comp` is null or a compressor, buffers have as many octets as they say, and `output` is null or can be written.
+/// `comp` is null or a compressor, buffers are as long as their fields promise, and `output` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_compress4(comp: *mut Comp, input: Buf, output: *mut Buf) -> Status {
     // SAFETY: as the caller promises.
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn rohc_comp_pad(comp: *mut Comp, packet: *mut Buf, least:
 ///
 /// # Safety
 ///
-/// `comp` is null or a compressor, and the buffer has as many octets as it says.
+/// `comp` is null or a compressor, and the buffer is as long as its fields promise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_comp_deliver_feedback2(comp: *mut Comp, feedback: Buf) -> bool {
     // SAFETY: as the caller promises.
@@ -401,7 +401,7 @@ pub unsafe extern "C" fn rohc_comp_deliver_feedback2(comp: *mut Comp, feedback: 
     for element in parts.feedback {
         let taken = engine.receive_feedback(now, element);
         if let Err(error) = taken {
-            comp.trace.tell(WARNING, GENERAL, format_args!("feedback is ignored: {error}"));
+            comp.trace.emit(WARNING, GENERAL, format_args!("feedback is ignored: {error}"));
         }
         are_taken &= taken.is_ok();
     }
@@ -420,7 +420,7 @@ pub unsafe extern "C" fn rohc_comp_force_contexts_reinit(comp: *mut Comp) -> boo
     if let Some(engine) = &mut comp.engine {
         engine.reinitialize();
     }
-    comp.trace.tell(INFO, GENERAL, format_args!("all contexts begin again"));
+    comp.trace.emit(INFO, GENERAL, format_args!("all contexts begin again"));
     true
 }
 

@@ -45,7 +45,7 @@ pub struct Decomp {
     rates: [usize; 6],
     /// Packets between two acknowledgments in U-mode.
     interval: usize,
-    /// What is known of each CID.
+    /// Packets of each CID.
     records: Vec<Record>,
     last: Option<Last>,
 }
@@ -120,7 +120,7 @@ impl Decomp {
         if error == DecompressError::NothingYet {
             return Ok((0, false));
         }
-        self.trace.tell(WARNING, GENERAL, format_args!("a packet is not decompressed: {error}"));
+        self.trace.emit(WARNING, GENERAL, format_args!("a packet is not decompressed: {error}"));
         Err(status(error))
     }
 
@@ -146,7 +146,7 @@ impl Decomp {
             record.unacknowledged = 0;
         }
         self.last = Some(Last { done, octets_in });
-        self.trace.tell(
+        self.trace.emit(
             DEBUG,
             profile.into(),
             format_args!(
@@ -175,7 +175,7 @@ impl Decomp {
     ///
     /// # Safety
     ///
-    /// The buffer has as many octets as it says.
+    /// The buffer is as long as its fields promise.
     unsafe fn send_feedback(&mut self, is_due: bool, feedback: &mut Buf) {
         let Some(engine) = &mut self.engine else { return };
         let mut put = |element: &[u8]| {
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn rohc_decomp_free(decomp: *mut Decomp) {
 ///
 /// # Safety
 ///
-/// `decomp` is null or a decompressor, buffers have as many octets as they say, and `output`, `received` and `send` are null or can
+/// `decomp` is null or a decompressor, buffers are as long as their fields promise, and `output`, `received` and `send` are null or can
 /// be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_decompress3(
@@ -410,7 +410,7 @@ functions! {
             return false;
         }
         decomp.trace.dumps = features & DUMP_PACKETS != 0;
-        decomp.trace.tell(INFO, GENERAL, format_args!("features {features}"));
+        decomp.trace.emit(INFO, GENERAL, format_args!("features {features}"));
         true
     }
 

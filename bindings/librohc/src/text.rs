@@ -1,4 +1,4 @@
-//! Numbers as text, and what can be told from them alone.
+//! Numbers as text, and predicates of numbers.
 
 #![allow(unsafe_code, reason = "names of functions are those of C, and one takes a text of C")]
 

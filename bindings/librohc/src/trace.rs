@@ -36,7 +36,7 @@ impl Trace {
 
     /// Hands a text to the callback, if there is one.
     #[inline(always)]
-    pub(crate) fn tell(&self, level: c_uint, profile: c_int, text: fmt::Arguments<'_>) {
+    pub(crate) fn emit(&self, level: c_uint, profile: c_int, text: fmt::Arguments<'_>) {
         if let Some(callback) = self.callback {
             self.call(callback, level, profile, text);
         }
@@ -45,7 +45,7 @@ impl Trace {
     #[cold]
     fn call(&self, callback: TraceCallback, level: c_uint, profile: c_int, text: fmt::Arguments<'_>) {
         let mut line = Line { octets: [0; Line::ROOM], len: 0 };
-        // What does not fit is cut off.
+        // A longer text is cut off.
         let _ = line.write_fmt(text);
         // SAFETY: the caller has set a function of that type, and the format takes one text that ends with a null.
         unsafe {
@@ -63,9 +63,9 @@ impl Trace {
 
     #[cold]
     fn rows(&self, name: &str, octets: &[u8]) {
-        self.tell(DEBUG, GENERAL, format_args!("{name}: {} octets", octets.len()));
+        self.emit(DEBUG, GENERAL, format_args!("{name}: {} octets", octets.len()));
         for (i, row) in octets.chunks(32).enumerate() {
-            self.tell(DEBUG, GENERAL, format_args!("{:04x}: {}", i * 32, Hex(row)));
+            self.emit(DEBUG, GENERAL, format_args!("{:04x}: {}", i * 32, Hex(row)));
         }
     }
 }
