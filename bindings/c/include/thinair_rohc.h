@@ -10,7 +10,9 @@
  * share nothing.
  *
  * Time: nanoseconds since an origin that the caller chooses. It never goes back within one handle. It paces refreshes in
- * U-mode and limits feedback, and behind losses the decompressor infers from it how many packets of a flow are missing.
+ * U-mode and limits feedback, and behind losses the decompressor infers from it how many packets of a flow are missing
+ * where the carrier does not count them. A compressor of another make does not send what that takes behind a pause: if the
+ * carrier does not count either, give its decompressor the same time with every call.
  *
  * Pointers may be null and lengths may be anything: THINAIR_ROHC_ARGUMENT answers what cannot be used. The caller
  * guarantees that a handle was created and is not destroyed yet, and that buffers are as long as stated.

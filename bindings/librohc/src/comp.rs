@@ -127,6 +127,7 @@ impl Comp {
         is_possible
     }
 
+    #[inline(always)]
     fn compress(&mut self, now: Instant, input: &[u8], output: &mut [u8]) -> Result<usize, Status> {
         match self.run(now, input, output) {
             Ok(done) => Ok(self.note(done, input.len())),
@@ -271,7 +272,7 @@ pub unsafe extern "C" fn rohc_comp_new2(
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(0),
-        clock: Clock::default(),
+        clock: Clock::new(true),
         features: 0,
         rtp: None,
         mrru: 0,

@@ -40,7 +40,7 @@ fn the_functions_do_what_callers_of_rohc_lib_expect() {
     let Some(library) = library("interface") else { return };
     let program = library.compile(&source("interface.c"));
     print!("{}", library.run(&program, &[], &[]));
-    library.run(&program, &[], &[("THINAIR_ROHC_RTP", "guess")]);
+    library.run(&program, &[], &[("THINAIR_ROHC_RTP", "guess"), ("THINAIR_ROHC_PEER", "thinair")]);
 }
 
 #[test]
@@ -54,7 +54,9 @@ fn captures_come_back_octet_for_octet() {
     let Some(library) = library("captures") else { return };
     let captures = Library::captures();
     let paths: Vec<_> = captures.iter().map(String::as_str).collect();
-    print!("{}", library.run(&library.compile(&source("captures.c")), &paths, &[]));
+    let program = library.compile(&source("captures.c"));
+    print!("{}", library.run(&program, &paths, &[]));
+    library.run(&program, &paths, &[("THINAIR_ROHC_PEER", "thinair")]);
 }
 
 #[test]

@@ -15,9 +15,8 @@ int main(int count, char **paths) {
             open_pair(&p, mode == ROHC_O_MODE ? ROHC_LARGE_CID : ROHC_SMALL_CID, mode == ROHC_O_MODE ? 300 : 15,
                       (rohc_mode_t)mode, profiles);
             while ((len = next_packet(&c, packet, &now)) > 0) {
-                /* In U-mode with a clock that stands still. */
-                p.time.sec = mode == ROHC_U_MODE ? 1 : now / 1000000000;
-                p.time.nsec = mode == ROHC_U_MODE ? 0 : now % 1000000000;
+                p.time.sec = now / 1000000000;
+                p.time.nsec = now % 1000000000;
                 carry(&p, packet, len, true);
                 CHECK(rohc_comp_get_last_packet_info2(p.comp, &last));
                 headers_in += last.header_last_uncomp_size;
