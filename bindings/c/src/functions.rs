@@ -400,26 +400,34 @@ impl Handle {
             return Err(Error::NO_SIDE);
         }
         let now = Instant::from_nanos(now);
-        let mut result = match (self.config.has_decompressor, self.config.feedback_in_front) {
-            (true, true) => self.endpoint.send(now, input, output),
-            (true, false) => self.endpoint.compress(now, input, output),
+        let result = match (self.config.has_decompressor, self.config.feedback_in_front) {
             (false, _) => self.endpoint.compressor.compress(now, input, output),
+            (true, false) => self.endpoint.compress(now, input, output),
+            (true, true) => self.endpoint.send(now, input, output),
         };
-        if let Err(CompressError::NotIp(_)) = result {
-            result = self.endpoint.compressor.uncompressed(now, input, output);
-        }
-        let counters = &mut self.statistics;
         match result {
-            Ok(done) => {
-                counters.compressed_packets += 1;
-                counters.compressed_octets_in += input.len() as u64;
-                counters.compressed_octets_out += done.len as u64;
-                counters.compressed_header_in += done.header_in as u64;
-                counters.compressed_header_out += done.header_out as u64;
-                Ok(record(&done))
-            }
+            Ok(done) => Ok(record(self.statistics.count_compressed(input, &done))),
+            Err(error) => self.compress_otherwise(now, input, output, error).map(|done| record(&done)),
+        }
+    }
+
+    /// Sends what is no IP packet by profile 0x0000.
+    #[cold]
+    fn compress_otherwise(
+        &mut self,
+        now: Instant,
+        input: &[u8],
+        output: &mut [u8],
+        error: CompressError,
+    ) -> Result<Compressed, Error> {
+        let result = match error {
+            CompressError::NotIp(_) => self.endpoint.compressor.uncompressed(now, input, output),
+            error => Err(error),
+        };
+        match result {
+            Ok(done) => Ok(*self.statistics.count_compressed(input, &done)),
             Err(error) => {
-                counters.compress_errors += 1;
+                self.statistics.compress_errors += 1;
                 Err(error.into())
             }
         }
@@ -459,11 +467,14 @@ impl Handle {
                 counters.decompressed_octets_out += done.len as u64;
                 Ok(record(&done))
             }
-            Err(error) => {
-                counters.decompress_errors += u64::from(error != DecompressError::NothingYet);
-                Err(error.into())
-            }
+            Err(error) => Err(self.decompress_failed(error)),
         }
+    }
+
+    #[cold]
+    fn decompress_failed(&mut self, error: DecompressError) -> Error {
+        self.statistics.decompress_errors += u64::from(error != DecompressError::NothingYet);
+        error.into()
     }
 
     /// Hands all elements to the compressor. An error if one was refused.
@@ -478,6 +489,19 @@ impl Handle {
             }
         }
         result
+    }
+}
+
+impl Statistics {
+    /// Counts a packet that was compressed.
+    #[inline(always)]
+    fn count_compressed<'d>(&mut self, input: &[u8], done: &'d Compressed) -> &'d Compressed {
+        self.compressed_packets += 1;
+        self.compressed_octets_in += input.len() as u64;
+        self.compressed_octets_out += done.len as u64;
+        self.compressed_header_in += done.header_in as u64;
+        self.compressed_header_out += done.header_out as u64;
+        done
     }
 }
 
