@@ -45,7 +45,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test robustness dist-test package bench fuzz lint doc docs sizes
+.PHONY: help demo test robustness dist-test package c bench fuzz lint doc docs sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -104,6 +104,11 @@ package: ## archives and Debian packages with a static binary, for x86-64 and AA
 	@scripts/need package
 	$(call heading,Packages)
 	scripts/package '$(PACKAGES)'
+
+c: ## libraries for C: libthinair-rohc and librohc, shared and static, with headers, into out/c
+	@scripts/need c
+	$(call heading,Libraries for C)
+	scripts/c-libraries out/c
 
 dist-test: ## what takes long: packages, built twice, installed into a clean root and removed; crates as they would be published
 	@scripts/need dist-test

@@ -4,7 +4,7 @@
 //! [event loop](event_loop), [datagrams in batches](udp), also to groups, [serial lines](serial), [pipes](pipe),
 //! [listening](tcp) for streams, [captures](capture) of frames, access limited to [a folder](folder),
 //! [real-time](realtime) scheduling, [signals](signals) as events, and the permanent loss of [privileges](privileges). It
-//! does not interpret packets. It is the only crate with unsafe code: calls that no library wraps suitably, and the code
+//! does not interpret packets. It holds unsafe code: calls that no library wraps suitably, and the code
 //! of a child before it becomes another program.
 //!
 //! Linux only. Elsewhere the crate is empty, and dependent code reports that at run time ([`IS_SUPPORTED`]).

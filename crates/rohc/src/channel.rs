@@ -115,6 +115,11 @@ impl Channel {
         self.profiles
     }
 
+    /// The channel with other profiles.
+    pub(crate) fn with_profiles(self, profiles: ProfileSet) -> Self {
+        Self { profiles, ..self }
+    }
+
     /// MRRU in octets.
     pub fn mrru(&self) -> usize {
         usize::from(self.mrru)

@@ -12,6 +12,7 @@ use thinair_wire::header::chain::{HeaderChain, NotIp};
 use thinair_wire::time::Instant;
 use thinair_wire::window::CAPACITY;
 
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
@@ -143,8 +144,43 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let mut outgoing = OutgoingPacket { now, chain: &chain, linked };
-        Place::compress_packet(self, &mut outgoing, out).unwrap_or(Err(CompressError::NoContexts))
+        self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked }, out)
+    }
+
+    /// [`compress`](Self::compress), for who has parsed the packet already.
+    pub fn compress_parsed(
+        &mut self,
+        now: Instant,
+        chain: &HeaderChain<'_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        self.compress_outgoing(OutgoingPacket { now, chain, linked: None }, out)
+    }
+
+    #[inline]
+    fn compress_outgoing(
+        &mut self,
+        mut packet: OutgoingPacket<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
+    }
+
+    /// Changes PROFILES. A flow of a profile that is not in the set goes by another one from its next packet on.
+    pub fn set_profiles(&mut self, profiles: ProfileSet) {
+        self.config.channel = self.config.channel.with_profiles(profiles);
+    }
+
+    /// Changes the detection of RTP, for the packets of flows that are not taken for RTP yet.
+    pub fn set_rtp(&mut self, rtp: RtpDetection) {
+        self.config.rtp = rtp;
+    }
+
+    /// Has every context begin with IR packets again when it is used next.
+    pub fn reinitialize(&mut self) {
+        for cid in (0..self.flows.capacity() as u16).filter_map(Cid::new) {
+            self.restart(cid);
+        }
     }
 
     /// Handles the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields them). An error

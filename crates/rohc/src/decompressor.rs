@@ -9,7 +9,7 @@ use core::time::Duration;
 pub use thinair_wire::coder::Traced;
 
 use crate::arrival::{Arrival, Moment};
-use crate::channel::Channel;
+use crate::channel::{Channel, ProfileSet};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
@@ -305,6 +305,11 @@ impl<'m> Decompressor<'m> {
         self.config.mode = mode;
     }
 
+    /// Changes PROFILES. Contexts of a profile that is not in the set stay until another profile takes their CID.
+    pub fn set_profiles(&mut self, profiles: ProfileSet) {
+        self.config.channel = self.config.channel.with_profiles(profiles);
+    }
+
     /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough unless extension
     /// headers are longer than that.
     ///
@@ -382,6 +387,11 @@ impl<'m> Decompressor<'m> {
         let cids = (0..).map_while(Cid::new);
         cids.zip(self.contexts.iter())
             .filter_map(|(cid, slot)| Some(slot.place.context()?.context_state(cid, &self.config)))
+    }
+
+    /// The context of a CID, if it is in use.
+    pub fn context(&self, cid: Cid) -> Option<ContextState> {
+        Some(self.contexts.get(cid.index())?.place.context()?.shown(cid, &self.config))
     }
 
     /// Octets of memory for one context, without extension headers, and for a block of extension headers.

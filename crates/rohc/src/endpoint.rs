@@ -106,12 +106,23 @@ impl<'m> Endpoint<'m> {
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());
+        let compressed = self.compress(now, packet, room)?;
+        Ok(Compressed { len: feedback + compressed.len, ..compressed })
+    }
+
+    /// Compresses a packet to the start of `out`, without feedback in front: for a carrier that has a place of its own for
+    /// feedback, as the control PDUs of PDCP.
+    pub fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
         #[cfg(feature = "coap")]
         let linked = Some(Linked { sent: &mut self.sent, received: &mut self.received });
         #[cfg(not(feature = "coap"))]
         let linked = None;
-        let compressed = self.compressor.compress_linked(now, packet, room, linked)?;
-        Ok(Compressed { len: feedback + compressed.len, ..compressed })
+        self.compressor.compress_linked(now, packet, out, linked)
     }
 
     /// Receives a ROHC packet: passes feedback in front of it to the compressor, and decompresses the rest to `out`.
@@ -126,7 +137,10 @@ impl<'m> Endpoint<'m> {
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
         let arrival = arrival.into();
-        if let Ok(parts) = packet::parts(packet) {
+        // Most packets begin with neither padding nor feedback.
+        if packet.first().is_some_and(|first| *first >= packet::PADDING)
+            && let Ok(parts) = packet::parts(packet)
+        {
             for element in parts.feedback {
                 let _ = self.compressor.receive_feedback(arrival.now, element);
             }

@@ -2,9 +2,10 @@
 //! acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of `docs/coap-profile.md`.
 
 use crate::channel::Channel;
-#[cfg(feature = "alloc")]
 use crate::profile::ProfileId;
-use crate::storage::Slots;
+#[cfg(feature = "alloc")]
+use crate::storage::Heap;
+use crate::storage::{Places, Slots};
 
 /// Value for a message without a Block option.
 const NO_BLOCK: u32 = u32::MAX;
@@ -159,11 +160,13 @@ impl<'m> Exchanges<'m> {
     /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0081.
     #[cfg(feature = "alloc")]
     pub fn for_channel(channel: &Channel) -> Self {
-        if channel.profiles().has(ProfileId::Coap) {
-            Self::owned(Self::places(channel))
-        } else {
-            Self::none()
-        }
+        Self::of(channel, &mut Heap)
+    }
+
+    /// [`for_channel`](Self::for_channel), in memory of a source.
+    pub fn of(channel: &Channel, source: &mut impl Places<'m>) -> Self {
+        let has_coap = channel.profiles().has(ProfileId::Coap);
+        Self::new(source.places(Exchange::EMPTY, if has_coap { Self::places(channel) } else { 0 }))
     }
 
     /// Octets of all places.

@@ -6,18 +6,15 @@ use core::ops::{Deref, DerefMut};
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};
 
-#[cfg(feature = "alloc")]
 use crate::channel::Channel;
 use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
 use crate::exchange::CoapExchange;
-#[cfg(all(feature = "alloc", feature = "tcp"))]
+#[cfg(feature = "tcp")]
 use crate::profile::ProfileId;
-#[cfg(all(feature = "alloc", feature = "coap"))]
-use crate::profile::coap::templates_for;
 #[cfg(feature = "coap")]
-use crate::profile::coap::{Base, Template, Templates};
+use crate::profile::coap::{Base, Template, Templates, templates_for};
 #[cfg(feature = "rfc3095")]
 use crate::profile::rfc3095::table::{ExtensionBlock, Pool};
 #[cfg(feature = "tcp")]
@@ -54,6 +51,24 @@ impl<T> Slots<'_, T> {
     /// Creates owned places.
     pub fn owned(places: Vec<T>) -> Self {
         Self::Owned(places)
+    }
+}
+
+/// Source of memory for places whose number is known only at run time.
+pub trait Places<'m> {
+    /// `count` places, each of which holds `empty`.
+    fn places<T: Copy + 'static>(&mut self, empty: T, count: usize) -> Slots<'m, T>;
+}
+
+/// The allocator as a source of memory.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Copy, Debug)]
+pub struct Heap;
+
+#[cfg(feature = "alloc")]
+impl<'m> Places<'m> for Heap {
+    fn places<T: Copy + 'static>(&mut self, empty: T, count: usize) -> Slots<'m, T> {
+        Slots::owned(vec![empty; count])
     }
 }
 
@@ -141,24 +156,23 @@ impl PoolMemory<'_> {
     }
 }
 
-#[cfg(feature = "alloc")]
-impl PoolMemory<'static> {
-    #[cfg_attr(not(all(feature = "rfc3095", feature = "coap")), allow(unused_variables))]
-    fn owned(channel: &Channel, blocks: usize) -> Self {
+impl<'m> PoolMemory<'m> {
+    #[cfg_attr(not(all(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
+    fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
         Self {
             #[cfg(feature = "rfc3095")]
-            blocks: Slots::owned(vec![ExtensionBlock::EMPTY; blocks]),
+            blocks: source.places(ExtensionBlock::EMPTY, blocks),
             #[cfg(feature = "coap")]
-            templates: Slots::owned(vec![Template::EMPTY; templates_for(channel)]),
+            templates: source.places(Template::EMPTY, templates_for(channel)),
             #[cfg(feature = "tcp")]
-            rooms: Slots::owned(vec![TcpRoom::EMPTY; rooms_for(channel)]),
+            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel)),
             none: PhantomData,
         }
     }
 }
 
 /// Number of places for flows of profile 0x0006: one for each context if the channel has the profile.
-#[cfg(all(feature = "alloc", feature = "tcp"))]
+#[cfg(feature = "tcp")]
 fn rooms_for(channel: &Channel) -> usize {
     if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
 }
@@ -295,16 +309,22 @@ impl CompressorMemory<'static> {
 
     /// Creates memory for a channel, with `blocks` blocks for extension headers.
     pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self {
-            contexts: Slots::owned(vec![CompressorContext::EMPTY; channel.contexts()]),
-            links: Slots::owned(vec![FlowLink::EMPTY; channel.contexts()]),
-            buckets: Slots::owned(vec![0; (channel.contexts() * 2).next_power_of_two()]),
-            pools: PoolMemory::owned(channel, blocks),
-        }
+        Self::of(channel, blocks, &mut Heap)
     }
 }
 
 impl<'m> CompressorMemory<'m> {
+    /// Memory for a channel from a source, with `blocks` blocks for extension headers.
+    pub fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
+        let contexts = channel.contexts();
+        Self {
+            contexts: source.places(CompressorContext::EMPTY, contexts),
+            links: source.places(FlowLink::EMPTY, contexts),
+            buckets: source.places(0, (contexts * 2).next_power_of_two()),
+            pools: PoolMemory::of(channel, blocks, source),
+        }
+    }
+
     /// Octets of all of it.
     pub fn octets(&self) -> usize {
         self.contexts.octets() + self.links.octets() + self.buckets.octets() + self.pools.octets()
@@ -389,15 +409,20 @@ impl DecompressorMemory<'static> {
 
     /// Creates memory for a channel, with `blocks` blocks for extension headers.
     pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self {
-            contexts: Slots::owned(vec![DecompressorContext::EMPTY; channel.contexts()]),
-            unit: Slots::owned(vec![0; channel.mrru()]),
-            pools: PoolMemory::owned(channel, blocks),
-        }
+        Self::of(channel, blocks, &mut Heap)
     }
 }
 
 impl<'m> DecompressorMemory<'m> {
+    /// Memory for a channel from a source, with `blocks` blocks for extension headers.
+    pub fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
+        Self {
+            contexts: source.places(DecompressorContext::EMPTY, channel.contexts()),
+            unit: source.places(0, channel.mrru()),
+            pools: PoolMemory::of(channel, blocks, source),
+        }
+    }
+
     /// Octets of all of it.
     pub fn octets(&self) -> usize {
         self.contexts.octets() + self.unit.octets() + self.pools.octets()

@@ -31,6 +31,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-emulator", 3),
     ("thinair-services", 3),
     ("thinair", 5),
+    ("thinair-c", 5),
+    ("thinair-librohc", 5),
     // The laboratory: above all of the product, so that no product crate can depend on it.
     ("thinair-http", 6),
     ("thinair-http-services", 7),

@@ -27,12 +27,10 @@ pub(crate) use message::CoapMessage;
 use outline::{Holes, MAX_DYNAMIC};
 pub(crate) use state::CoapPath;
 use state::CoapToken;
-#[cfg(feature = "alloc")]
 use state::TEMPLATES;
 pub(crate) use state::Templates;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
-#[cfg(feature = "alloc")]
 use crate::channel::Channel;
 
 /// Option Number of Observe. RFC 7641, section 2.
@@ -209,7 +207,6 @@ impl Whole<'_> {
 
 /// Number of templates for the flows of a channel: as many as the flows of a small channel can use, four per flow of a
 /// large one.
-#[cfg(feature = "alloc")]
 pub(crate) fn templates_for(channel: &Channel) -> usize {
     (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
 }

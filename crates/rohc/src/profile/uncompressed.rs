@@ -39,6 +39,11 @@ pub(crate) fn ir<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.crc("CRC", 8)
 }
 
+/// True if an IP packet may begin with an octet.
+const fn is_ip(first: u8) -> bool {
+    matches!(first >> 4, 4 | 6)
+}
+
 impl SenderContext for UncompressedSender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
@@ -69,7 +74,9 @@ impl SenderContext for UncompressedSender {
         None
     }
 
-    fn restart(&mut self, _: &CompressorConfig, _: &mut SharedMemory<'_>) {}
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
+        self.ir_left = config.repetitions.max(1);
+    }
 
     fn context_state(&self, cid: Cid) -> ContextState {
         let state = if self.ir_left > 0 { "IR" } else { "SO" };
@@ -79,7 +86,9 @@ impl SenderContext for UncompressedSender {
 }
 
 impl Compressor<'_> {
-    fn uncompressed(
+    /// Sends octets by profile 0x0000, an IP packet or not. Those that no version of IP begins with go as IR packets, for a
+    /// Normal packet has to begin like IP (RFC 5795, section 5.4.2).
+    pub fn uncompressed(
         &mut self,
         now: Instant,
         packet: &[u8],
@@ -127,7 +136,8 @@ impl Compressor<'_> {
         let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let refresh = state.tick(now, &self.config);
         let frame = CidFrame::new(cid, self.config.channel.cids());
-        let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
+        let may_be_normal = packet.first().is_some_and(|first| is_ip(*first));
+        let format = if state.ir_left > 0 || !may_be_normal { Format::Ir } else { Format::Normal };
         let header_out = match format {
             Format::Ir => frame.len() + IR_LEN,
             _ => frame.len(),
@@ -137,7 +147,7 @@ impl Compressor<'_> {
         let len = header_out + packet.len();
         let out = out.get_mut(..len).ok_or(too_small)?;
         if format == Format::Ir {
-            state.ir_left -= 1;
+            state.ir_left = state.ir_left.saturating_sub(1);
             let _ = ir(&mut Writer::new(out, frame.len()));
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
@@ -237,7 +247,7 @@ impl ReceiverContext for UncompressedReceiver {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let header = packet.header;
-        if !matches!(header.first >> 4, 4 | 6) {
+        if !is_ip(header.first) {
             return Err(Failure::Malformed);
         }
         let len = 1 + header.rest.len();
