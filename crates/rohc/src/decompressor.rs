@@ -391,7 +391,7 @@ impl<'m> Decompressor<'m> {
 
     /// The context of a CID, if it is in use.
     pub fn context(&self, cid: Cid) -> Option<ContextState> {
-        Some(self.contexts.get(cid.index())?.place.context()?.shown(cid, &self.config))
+        Some(self.contexts.get(cid.index())?.place.context()?.context_state(cid, &self.config))
     }
 
     /// Octets of memory for one context, without extension headers, and for a block of extension headers.

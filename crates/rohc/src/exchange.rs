@@ -166,7 +166,7 @@ impl<'m> Exchanges<'m> {
     /// [`for_channel`](Self::for_channel), in memory of a source.
     pub fn of(channel: &Channel, source: &mut impl Places<'m>) -> Self {
         let has_coap = channel.profiles().has(ProfileId::Coap);
-        Self::new(source.places(Exchange::EMPTY, if has_coap { Self::places(channel) } else { 0 }))
+        Self::new(source.places(CoapExchange::EMPTY, if has_coap { Self::places(channel) } else { 0 }))
     }
 
     /// Octets of all places.
