@@ -14,15 +14,6 @@ REPORT := out/report.html
 CAPTURE ?=
 export CALLER CAPTURE REPORT
 
-# Vectors of others are not part of this repository; tests that need them find them where this points.
-ifeq ($(THINAIR_SHARED),)
-ifneq ($(wildcard ../shared/.),)
-export THINAIR_SHARED := $(abspath ../shared)
-else
-unexport THINAIR_SHARED
-endif
-endif
-
 # What the engines are built for without an operating system, and the programs that are measured.
 EMBEDDED := thumbv7em-none-eabihf
 NO_STD := $(EMBEDDED) wasm32-unknown-unknown
@@ -74,7 +65,8 @@ test: ## set up, then run every test
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
-	cargo test --workspace --locked -- --show-output
+	mkdir -p '$(TARGET)'
+	cargo test --workspace --locked -- --show-output 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
@@ -89,6 +81,8 @@ test: ## set up, then run every test
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 	$(MAKE) sizes
+	$(call heading,Skipped tests)
+	scripts/skips '$(TARGET)/tests.log'
 	$(call heading,All tests passed)
 
 robustness: ## silence, loss, reordering and duplicates: PACKETS (1000000) a cell with the seed SEED (2); an hour

@@ -74,8 +74,8 @@ fn own_captures() {
 fn times() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/coap_udp4_get_con.pcap");
     assert_eq!(first_and_last_time(&own), (1_795_288_298_512_366_000, 1_795_288_298_798_320_000));
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("THINAIR_SHARED is not set: 1 capture skipped");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set (1 capture)");
         return;
     };
     let open = Path::new(&shared).join("captures/open/leshan-thermostat-readings.pcapng");
@@ -93,8 +93,8 @@ fn first_and_last_time(path: &Path) -> (u64, u64) {
 
 #[test]
 fn captures_of_third_parties() {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("THINAIR_SHARED is not set: {} captures skipped", OPEN.len());
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set ({} captures)", OPEN.len());
         return;
     };
     for (name, records) in OPEN {

@@ -132,8 +132,8 @@ fn every_packet_of_our_captures_comes_back() {
 
 #[test]
 fn every_packet_of_the_shared_captures_comes_back() {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("skipped: THINAIR_SHARED is not set (20 captures, 24,401 records)");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set (20 captures, 24,401 records)");
         return;
     };
     let folder = Path::new(&shared).join("captures");

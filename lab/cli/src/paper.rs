@@ -16,7 +16,7 @@ use thinair_cli::terminal::{print, style};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every bar is met; 1 for a failure; 2 for wrong arguments; 3 if a bar is not met.\n\
-Rows that need the captures of THINAIR_SHARED (a folder) are left out without it.";
+Rows that need the captures of THINAIR_VECTORS (a folder) are left out without it.";
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
@@ -90,7 +90,7 @@ fn run_one(arguments: &PaperArguments) -> anyhow::Result<ExitCode> {
         full: arguments.full,
         seed: arguments.seed,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        shared: std::env::var_os("THINAIR_SHARED").filter(|shared| !shared.is_empty()).map(PathBuf::from),
+        shared: std::env::var_os("THINAIR_VECTORS").filter(|shared| !shared.is_empty()).map(PathBuf::from),
         real_time: arguments.real_time || !(is_quick || arguments.no_real_time),
         program: std::env::current_exe().ok(),
     };

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Runs it without shared captures, so that the output is reproducible.
 fn thinair(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"));
-    command.env_remove("THINAIR_SHARED").arg("paper").args(arguments).output().unwrap()
+    command.env_remove("THINAIR_VECTORS").arg("paper").args(arguments).output().unwrap()
 }
 
 fn stdout(output: &Output) -> String {
@@ -131,7 +131,7 @@ fn what_cannot_be_written_or_read_is_status_1() {
     fs::write(folder.join("leshan-thermostat-readings.pcapng"), "no capture").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"));
     let output =
-        command.env("THINAIR_SHARED", &shared).args(["paper", "run", "coap-sizes"]).output().unwrap();
+        command.env("THINAIR_VECTORS", &shared).args(["paper", "run", "coap-sizes"]).output().unwrap();
     fs::remove_dir_all(&shared).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));
@@ -183,7 +183,7 @@ fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut command = Command::new(&program);
-    command.current_dir(folder.path()).env("HOME", folder.path()).env_remove("THINAIR_SHARED");
+    command.current_dir(folder.path()).env("HOME", folder.path()).env_remove("THINAIR_VECTORS");
     command.args(["paper", "run", "transports", "--quick", "--json"]);
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);

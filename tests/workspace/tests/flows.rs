@@ -19,9 +19,9 @@ const AS_PUBLISHED: &str = "coap-2015";
 
 fn captures() -> Vec<PathBuf> {
     let mut folders = vec![root().join("captures")];
-    match std::env::var_os("THINAIR_SHARED") {
+    match std::env::var_os("THINAIR_VECTORS") {
         Some(shared) => folders.push(Path::new(&shared).join("captures")),
-        None => println!("skipped: THINAIR_SHARED is not set (its captures)"),
+        None => println!("skipped: THINAIR_VECTORS is not set (its captures)"),
     }
     let of = |folder: &PathBuf| [".pcap", ".pcapng"].map(|end| files(folder, end)).concat();
     folders.iter().flat_map(of).collect()

@@ -32,7 +32,7 @@ const SHOWN: usize = 60;
 #[test]
 fn packets_of_another_compressor_come_back() {
     let Some(program) = std::env::var_os("THINAIR_PEER_COMPRESSOR") else {
-        println!("skipped, because THINAIR_PEER_COMPRESSOR is not set: packets of another compressor");
+        println!("skipped: THINAIR_PEER_COMPRESSOR is not set (packets of another compressor)");
         return;
     };
     let (mut failures, mut formats, mut lost, mut captures) = (BTreeMap::new(), BTreeMap::new(), 0, 0);

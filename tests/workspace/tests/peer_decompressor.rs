@@ -36,7 +36,7 @@ const SHOWN: usize = 40;
 fn another_decompressor_gives_the_packets_back() {
     let Some(program) = std::env::var_os("THINAIR_PEER_DECOMPRESSOR") else {
         println!(
-            "skipped, because THINAIR_PEER_DECOMPRESSOR is not set: packets read by another decompressor"
+            "skipped: THINAIR_PEER_DECOMPRESSOR is not set (packets read by another decompressor)"
         );
         return;
     };

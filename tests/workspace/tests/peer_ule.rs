@@ -61,7 +61,7 @@ fn what_receivers_accept_was_sent() {
     let programs = std::env::var_os("THINAIR_PEER_ULE");
     let programs: Vec<PathBuf> = programs.iter().flat_map(std::env::split_paths).collect();
     if programs.is_empty() {
-        println!("skipped, because THINAIR_PEER_ULE is not set: receivers of others");
+        println!("skipped: THINAIR_PEER_ULE is not set (receivers of others)");
     }
     let sent = sent();
     let stream = encapsulate(&sent);

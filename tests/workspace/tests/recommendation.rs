@@ -104,7 +104,7 @@ fn fresh_folder(name: &str) -> PathBuf {
 /// Captures of the project, and further ones where available.
 fn captures() -> Vec<PathBuf> {
     let mut found = files(&root().join("captures"), ".pcap");
-    if let Some(shared) = std::env::var_os("THINAIR_SHARED") {
+    if let Some(shared) = std::env::var_os("THINAIR_VECTORS") {
         let shared = Path::new(&shared);
         for folder in ["captures/open", "captures/repro"] {
             found.extend([".pcap", ".pcapng"].iter().flat_map(|end| files(&shared.join(folder), end)));

@@ -3,7 +3,7 @@
 //!
 //! `digests/captures.txt` and `digests/goldens.txt` contain a line per digest: stream, mode, packets sent,
 //! octets in both directions with feedback, FNV-1a of all lengths and octets. `THINAIR_BLESS=1 cargo test -p
-//! thinair-analyze --test goldens digests` rewrites them, the second one only if `THINAIR_SHARED` points to
+//! thinair-analyze --test goldens digests` rewrites them, the second one only if `THINAIR_VECTORS` points to
 //! its streams.
 
 use std::collections::{BTreeMap, BTreeSet};

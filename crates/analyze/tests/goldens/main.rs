@@ -1,7 +1,7 @@
 //! Third-party packets: streams compressed by rohc-lib and others, decompressed by our decompressor, and
 //! their sources through our own compressor.
 //!
-//! `THINAIR_SHARED` points to the vectors (`vectors/rohc-lib`). The expectations of rohc-lib's own tests are
+//! `THINAIR_VECTORS` points to the vectors (`vectors/rohc-lib`). The expectations of rohc-lib's own tests are
 //! stated with each; no part of rohc-lib belongs to this project.
 
 #![allow(clippy::unwrap_used)]
@@ -29,12 +29,12 @@ const ROOM: usize = 70_000;
 
 /// Returns the folder of vectors, if the environment defines one.
 fn vectors(skipped: &str) -> Option<PathBuf> {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("skipped, because THINAIR_SHARED is not set: {skipped}");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set ({skipped})");
         return None;
     };
     let folder = Path::new(&shared).join("vectors/rohc-lib");
-    assert!(folder.is_dir(), "THINAIR_SHARED is set, but {} is absent", folder.display());
+    assert!(folder.is_dir(), "THINAIR_VECTORS is set, but {} is absent", folder.display());
     Some(folder)
 }
 

@@ -104,8 +104,8 @@ fn run(capture: &[u8], refresh: Refresh) -> RunResult {
 }
 
 fn leshan() -> Option<Vec<u8>> {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("skipped, because THINAIR_SHARED is not set: readings of a thermostat");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set (readings of a thermostat)");
         return None;
     };
     Some(fs::read(Path::new(&shared).join("captures/open/leshan-thermostat-readings.pcapng")).unwrap())

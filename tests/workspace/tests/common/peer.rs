@@ -117,13 +117,13 @@ impl StreamRun<'_> {
 /// Available captures, by folder.
 pub(crate) fn groups() -> Vec<(String, Vec<CaptureStream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
-    match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
+    match std::env::var_os("THINAIR_VECTORS").map(PathBuf::from) {
         Some(shared) => {
             let below = ["captures/open", "vectors/rohc-lib", "captures/own", "captures/repro"];
-            assert!(shared.join(below[1]).is_dir(), "THINAIR_SHARED is set, but there are no vectors");
+            assert!(shared.join(below[1]).is_dir(), "THINAIR_VECTORS is set, but there are no vectors");
             folders.extend(below.map(|folder| (folder.to_owned(), shared.join(folder))));
         }
-        None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
+        None => println!("skipped: THINAIR_VECTORS is not set (captures of others)"),
     }
     let mut groups = BTreeMap::<String, Vec<CaptureStream>>::new();
     for (name, folder) in folders {

@@ -1,5 +1,5 @@
 //! Tests of the formats against the formal notation of RFC 6846. [`BLOCKS`] has every COMPRESSED block of it, with
-//! names, widths and offsets. If `THINAIR_SHARED` has the RFC, the table is compared with its text.
+//! names, widths and offsets. If `THINAIR_VECTORS` has the RFC, the table is compared with its text.
 
 use std::println;
 use std::string::{String, ToString};
@@ -586,8 +586,8 @@ fn fields_of(body: &str) -> String {
 
 #[test]
 fn the_table_is_that_of_the_rfc() {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("skipped, because THINAIR_SHARED is not set: the notation of RFC 6846");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set (the notation of RFC 6846)");
         return;
     };
     let text = std::fs::read(std::path::Path::new(&shared).join("rfc/rfc6846.txt")).unwrap();
