@@ -129,6 +129,8 @@ impl Arguments {
 enum SchemeName {
     /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
+    /// ROHC with the profiles of RFC 5225: RTP, UDP, UDP-Lite, ESP and IP
+    RohcV2,
     /// rohc-v1 and profile `coap`
     Coap,
     /// coap and profile `tcp` (RFC 6846)
@@ -146,15 +148,17 @@ impl SchemeName {
 
     /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
-        let rohc = |name, more: &[ProfileId]| {
-            let profiles = more.iter().try_fold(ProfileSet::v1(), |set, profile| set.with(*profile))?;
+        let rohc = |name, set: ProfileSet, more: &[ProfileId]| {
+            let profiles = more.iter().try_fold(set, |set, profile| set.with(*profile))?;
             let channel = Channel::new(cids.cids(), cids.max_cid(), profiles)?;
             Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned: false }).collect())
         };
+        let v1 = ProfileSet::v1();
         match self {
-            Self::RohcV1 => rohc(ROHC_V1, &[]),
-            Self::Coap => rohc("coap", &[ProfileId::Coap]),
-            Self::Tcp => rohc("tcp", &[ProfileId::Coap, ProfileId::Tcp]),
+            Self::RohcV1 => rohc(ROHC_V1, v1, &[]),
+            Self::RohcV2 => rohc("rohc-v2", ProfileSet::v2(), &[]),
+            Self::Coap => rohc("coap", v1, &[ProfileId::Coap]),
+            Self::Tcp => rohc("tcp", v1, &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
             Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
         }

@@ -195,7 +195,8 @@ impl ChannelOptions {
 
     /// Refuses options of RTP that contradict each other, or that nothing could come of.
     fn check_rtp(&self, profiles: ProfileSet) -> Result<(), String> {
-        let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
+        let of_rtp = [ProfileId::Rtp, ProfileId::RtpUdpLite, ProfileId::RtpV2, ProfileId::RtpUdpLiteV2];
+        let has_rtp = of_rtp.iter().any(|profile| profiles.has(*profile));
         match (self.rtp, &self.rtp_ports) {
             (RtpOption::Ports, None) => {
                 Err("--rtp ports takes RTP from --rtp-ports alone; name them, as in --rtp-ports 5004"
@@ -365,10 +366,11 @@ fn profiles(text: &str) -> Result<ProfileSet, String> {
         match ProfileId::by_name(name) {
             Some(profile) => named.push(profile),
             None if name == "v1" => named.extend(ProfileSet::v1().iter()),
+            None if name == "v2" => named.extend(ProfileSet::v2().iter()),
             None => {
                 let built = ProfileId::ALL.into_iter().filter(|profile| profile.is_built());
                 let known = built.map(ProfileId::name).collect::<Vec<_>>().join(", ");
-                return Err(format!("no profile `{name}`; there are {known}, and the set v1"));
+                return Err(format!("no profile `{name}`; there are {known}, and the sets v1 and v2"));
             }
         }
     }

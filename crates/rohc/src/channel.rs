@@ -168,6 +168,17 @@ impl ProfileSet {
             .and(ProfileId::UdpLite)
     }
 
+    /// Every profile of RFC 5225 that is in this build.
+    pub fn v2() -> Self {
+        Self::UNCOMPRESSED
+            .and(ProfileId::RtpV2)
+            .and(ProfileId::UdpV2)
+            .and(ProfileId::EspV2)
+            .and(ProfileId::IpV2)
+            .and(ProfileId::RtpUdpLiteV2)
+            .and(ProfileId::UdpLiteV2)
+    }
+
     /// The set with `profile`, unless one that it could not be told from is in it already.
     pub fn with(self, profile: ProfileId) -> Result<Self, ChannelError> {
         match self.by_low_octet(profile.low_octet()) {

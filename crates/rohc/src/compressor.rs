@@ -22,7 +22,7 @@ use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
 pub(crate) use crate::storage::Shared;
 
-pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, RtpDetection};
+pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, ReorderRatio, RtpDetection};
 use flows::Flows;
 pub(crate) use flows::Key;
 pub use flows::{CompressorContext, FlowLink};
@@ -151,10 +151,10 @@ impl<'m> Compressor<'m> {
         let form = self.flows.place(cid).and_then(Place::context).map_or(Form::Rfc3095, SenderContext::form);
         let feedback = match form {
             Form::Rfc3095 => Feedback::read(data, space)?,
-            Form::Rfc5225 => {
+            Form::Rfc6846 | Form::Rfc5225 => {
                 // A decompressor without context does not know the profile, and asks for one in the general form.
                 let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
-                Feedback::read_rfc5225(data, space)
+                Feedback::read_as(form, data, space)
                     .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
             }
         };

@@ -12,7 +12,7 @@ use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
 use crate::exchange::Exchange;
-#[cfg(all(feature = "alloc", feature = "tcp"))]
+#[cfg(all(feature = "alloc", any(feature = "tcp", feature = "v2")))]
 use crate::profile::ProfileId;
 #[cfg(all(feature = "alloc", feature = "coap"))]
 use crate::profile::coap::templates_for;
@@ -20,6 +20,8 @@ use crate::profile::coap::templates_for;
 use crate::profile::coap::{Base, Template, Templates};
 #[cfg(feature = "rfc3095")]
 use crate::profile::rfc3095::table::{Block, Pool};
+#[cfg(feature = "v2")]
+use crate::profile::rfc5225::V2Room;
 #[cfg(feature = "tcp")]
 use crate::profile::rfc6846::TcpRoom;
 
@@ -82,18 +84,22 @@ impl<T> DerefMut for Slots<'_, T> {
 }
 
 /// Pools of which contexts take what they need: blocks for extension headers, templates of CoAP messages, and rooms for flows of
-/// profile 0x0006.
+/// profile 0x0006 and of those of RFC 5225.
 #[derive(Debug)]
-struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> {
+struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize> {
     #[cfg(feature = "rfc3095")]
     blocks: [Block; BLOCKS],
     #[cfg(feature = "coap")]
     templates: [Template; TEMPLATES],
     #[cfg(feature = "tcp")]
     rooms: [TcpRoom; ROOMS],
+    #[cfg(feature = "v2")]
+    v2_rooms: [V2Room; V2],
 }
 
-impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorage<BLOCKS, TEMPLATES, ROOMS> {
+impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize>
+    PoolStorage<BLOCKS, TEMPLATES, ROOMS, V2>
+{
     const EMPTY: Self = Self {
         #[cfg(feature = "rfc3095")]
         blocks: [Block::EMPTY; BLOCKS],
@@ -101,6 +107,8 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
         templates: [Template::EMPTY; TEMPLATES],
         #[cfg(feature = "tcp")]
         rooms: [TcpRoom::EMPTY; ROOMS],
+        #[cfg(feature = "v2")]
+        v2_rooms: [V2Room::EMPTY; V2],
     };
 
     fn lend(&mut self) -> PoolMemory<'_> {
@@ -111,6 +119,8 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
             templates: Slots::Lent(&mut self.templates),
             #[cfg(feature = "tcp")]
             rooms: Slots::Lent(&mut self.rooms),
+            #[cfg(feature = "v2")]
+            v2_rooms: Slots::Lent(&mut self.v2_rooms),
             none: PhantomData,
         }
     }
@@ -125,6 +135,8 @@ struct PoolMemory<'m> {
     templates: Slots<'m, Template>,
     #[cfg(feature = "tcp")]
     rooms: Slots<'m, TcpRoom>,
+    #[cfg(feature = "v2")]
+    v2_rooms: Slots<'m, V2Room>,
     none: PhantomData<&'m ()>,
 }
 
@@ -137,6 +149,8 @@ impl PoolMemory<'_> {
         let octets = octets + self.templates.octets();
         #[cfg(feature = "tcp")]
         let octets = octets + self.rooms.octets();
+        #[cfg(feature = "v2")]
+        let octets = octets + self.v2_rooms.octets();
         octets
     }
 }
@@ -151,16 +165,19 @@ impl PoolMemory<'static> {
             #[cfg(feature = "coap")]
             templates: Slots::owned(vec![Template::EMPTY; templates_for(channel)]),
             #[cfg(feature = "tcp")]
-            rooms: Slots::owned(vec![TcpRoom::EMPTY; rooms_for(channel)]),
+            rooms: Slots::owned(vec![TcpRoom::EMPTY; rooms_for(channel, &[ProfileId::Tcp])]),
+            #[cfg(feature = "v2")]
+            v2_rooms: Slots::owned(vec![V2Room::EMPTY; rooms_for(channel, &V2Room::PROFILES)]),
             none: PhantomData,
         }
     }
 }
 
-/// Places for flows of profile 0x0006: one for each context if the channel has it.
-#[cfg(all(feature = "alloc", feature = "tcp"))]
-fn rooms_for(channel: &Channel) -> usize {
-    if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
+/// Places for flows of some profiles: one for each context if the channel has one of them.
+#[cfg(all(feature = "alloc", any(feature = "tcp", feature = "v2")))]
+fn rooms_for(channel: &Channel, profiles: &[ProfileId]) -> usize {
+    let has_one = profiles.iter().any(|profile| channel.profiles().has(*profile));
+    if has_one { channel.contexts() } else { 0 }
 }
 
 /// Memory that the contexts of a compressor or decompressor share, each profile by itself.
@@ -182,11 +199,16 @@ pub(crate) struct Shared<'m> {
     pub(crate) guessed: u32,
     #[cfg(feature = "tcp")]
     pub(crate) rooms: Slots<'m, TcpRoom>,
+    #[cfg(feature = "v2")]
+    pub(crate) v2_rooms: Slots<'m, V2Room>,
     none: PhantomData<&'m ()>,
 }
 
 impl<'m> Shared<'m> {
-    #[cfg_attr(not(any(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
+    #[cfg_attr(
+        not(any(feature = "rfc3095", feature = "coap", feature = "tcp", feature = "v2")),
+        allow(unused_variables)
+    )]
     fn new(memory: PoolMemory<'m>) -> Self {
         Self {
             #[cfg(feature = "rfc3095")]
@@ -203,6 +225,8 @@ impl<'m> Shared<'m> {
             guessed: 0,
             #[cfg(feature = "tcp")]
             rooms: memory.rooms,
+            #[cfg(feature = "v2")]
+            v2_rooms: memory.v2_rooms,
             none: PhantomData,
         }
     }
@@ -211,8 +235,8 @@ impl<'m> Shared<'m> {
 /// Memory of a compressor, whose sizes are known when it is compiled.
 ///
 /// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds of
-/// CoAP messages (four for each flow are a good number, a flow takes at most 16), and for `TCP` flows of profile 0x0006: as many as
-/// contexts, or none. A flow for which there is no room goes by another profile.
+/// CoAP messages (four for each flow are a good number, a flow takes at most 16), and for `TCP` flows of profile 0x0006
+/// and `V2` flows of those of RFC 5225: as many of each as contexts, or none. A flow for which there is no room goes by another profile.
 ///
 /// ```
 /// use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage, ProfileSet};
@@ -228,14 +252,17 @@ pub struct CompressorStorage<
     const BLOCKS: usize = 0,
     const TEMPLATES: usize = 0,
     const TCP: usize = 0,
+    const V2: usize = 0,
 > {
     contexts: [CompressorContext; CONTEXTS],
     links: [FlowLink; CONTEXTS],
     buckets: [[u16; 2]; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize> CompressorStorage<C, B, T, R> {
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
+    CompressorStorage<C, B, T, R, V>
+{
     /// Memory without a flow.
     pub const fn new() -> Self {
         Self {
@@ -247,8 +274,8 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize> CompressorS
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize> Default
-    for CompressorStorage<C, B, T, R>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize> Default
+    for CompressorStorage<C, B, T, R, V>
 {
     fn default() -> Self {
         Self::new()
@@ -264,10 +291,10 @@ pub struct CompressorMemory<'m> {
     pools: PoolMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize>
-    From<&'m mut CompressorStorage<C, B, T, R>> for CompressorMemory<'m>
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
+    From<&'m mut CompressorStorage<C, B, T, R, V>> for CompressorMemory<'m>
 {
-    fn from(storage: &'m mut CompressorStorage<C, B, T, R>) -> Self {
+    fn from(storage: &'m mut CompressorStorage<C, B, T, R, V>) -> Self {
         Self {
             contexts: Slots::Lent(&mut storage.contexts),
             links: Slots::Lent(&mut storage.links),
@@ -290,6 +317,13 @@ impl CompressorMemory<'static> {
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// The memory with room for so many flows of the profiles of RFC 5225.
+    #[cfg(feature = "v2")]
+    pub fn with_v2_flows(mut self, flows: usize) -> Self {
+        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
         self
     }
 
@@ -328,14 +362,15 @@ pub struct DecompressorStorage<
     const TEMPLATES: usize = 0,
     const TCP: usize = 0,
     const UNIT: usize = 0,
+    const V2: usize = 0,
 > {
     contexts: [DecompressorContext; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
     unit: [u8; UNIT],
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
-    DecompressorStorage<C, B, T, R, U>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
+    DecompressorStorage<C, B, T, R, U, V>
 {
     /// Memory without a context.
     pub const fn new() -> Self {
@@ -343,8 +378,8 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize> Default
-    for DecompressorStorage<C, B, T, R, U>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize> Default
+    for DecompressorStorage<C, B, T, R, U, V>
 {
     fn default() -> Self {
         Self::new()
@@ -359,10 +394,10 @@ pub struct DecompressorMemory<'m> {
     pools: PoolMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
-    From<&'m mut DecompressorStorage<C, B, T, R, U>> for DecompressorMemory<'m>
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
+    From<&'m mut DecompressorStorage<C, B, T, R, U, V>> for DecompressorMemory<'m>
 {
-    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U>) -> Self {
+    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U, V>) -> Self {
         Self {
             contexts: Slots::Lent(&mut storage.contexts),
             unit: Slots::Lent(&mut storage.unit),
@@ -384,6 +419,13 @@ impl DecompressorMemory<'static> {
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// The memory with room for so many flows of the profiles of RFC 5225.
+    #[cfg(feature = "v2")]
+    pub fn with_v2_flows(mut self, flows: usize) -> Self {
+        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
         self
     }
 
@@ -420,15 +462,23 @@ pub struct Storage<
     const TCP: usize = 0,
     const UNIT: usize = 0,
     const EXCHANGES: usize = 0,
+    const V2: usize = 0,
 > {
-    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP>,
-    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT>,
+    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, V2>,
+    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT, V2>,
     #[cfg(feature = "coap")]
     pub(crate) exchanges: [[Exchange; EXCHANGES]; 2],
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize>
-    Storage<C, B, T, R, U, E>
+impl<
+    const C: usize,
+    const B: usize,
+    const T: usize,
+    const R: usize,
+    const U: usize,
+    const E: usize,
+    const V: usize,
+> Storage<C, B, T, R, U, E, V>
 {
     /// Memory without a flow.
     pub const fn new() -> Self {
@@ -441,8 +491,15 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize> Default
-    for Storage<C, B, T, R, U, E>
+impl<
+    const C: usize,
+    const B: usize,
+    const T: usize,
+    const R: usize,
+    const U: usize,
+    const E: usize,
+    const V: usize,
+> Default for Storage<C, B, T, R, U, E, V>
 {
     fn default() -> Self {
         Self::new()

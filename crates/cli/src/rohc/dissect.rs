@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, Form};
 use thinair_rohc::packet::{self, Body};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
@@ -127,21 +127,15 @@ impl Dissector {
         Packet { octets, feedback, segment, format, fields, outcome }
     }
 
-    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profiles
-    /// 0x0006 and 0x0081 has a CRC over all of it, and is known by that.
+    /// The form of an element is that of the profile of its context, which is at the compressor. The forms of RFC 5225 and
+    /// RFC 6846 have a CRC over all of it, and are known by that.
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
-        match Feedback::read_rfc5225(data, space) {
-            Ok(feedback)
-                if feedback.protected
-                    && [ProfileId::Coap, ProfileId::Tcp]
-                        .iter()
-                        .any(|one| self.channel.profiles().has(*one)) =>
-            {
-                Ok(feedback)
-            }
-            _ => Feedback::read(data, space),
-        }
+        let has = |form: &Form| self.channel.profiles().iter().any(|profile| Form::of(profile) == *form);
+        let read =
+            |form: Form| Feedback::read_as(form, data, space).ok().filter(|feedback| feedback.protected);
+        let protected = [Form::Rfc5225, Form::Rfc6846].into_iter().filter(has).find_map(read);
+        protected.map_or_else(|| Feedback::read(data, space), Ok)
     }
 }
 

@@ -36,7 +36,7 @@ impl SenderContext for Context {
     }
 
     fn form(&self) -> Form {
-        Form::Rfc5225
+        Form::Rfc6846
     }
 
     fn receive_feedback(
@@ -303,7 +303,8 @@ impl ReceiverContext for decompress::Context {
     }
 
     fn complete(&mut self, element: Feedback, format: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        let element = Feedback { loss: self.report(), ..element.rfc5225(self.state, self.msn()) };
+        let element =
+            Feedback { loss: self.report(), ..element.with_msn(Form::Rfc6846, self.state, self.msn()) };
         let is_first = format.is_some_and(Format::is_initialization);
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {
             return element;

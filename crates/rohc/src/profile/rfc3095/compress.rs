@@ -14,11 +14,11 @@ use super::choose::has_extension_3;
 use super::classify::Plan;
 use super::coap_2015;
 use super::header::Layout;
-use super::ip_id::{self, Watcher};
+use super::ip_id;
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
-use super::own::{self, Guess, Own, RtpContext};
+use super::own::{Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::{
     BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
@@ -27,6 +27,8 @@ use super::{
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::field::ip_id::Watcher;
+use crate::field::rtp::{Guess, is_step};
 use crate::framing::Frame;
 use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
@@ -171,7 +173,7 @@ impl Context {
             }
             (_, Upper::Esp) => Own::Esp(plan.esp.spi),
             (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
-                Own::Guess(Guess::of(plan.rtp.as_ref()))
+                Own::Guess(Guess::of(plan.rtp.as_ref().map(rtp::Header::proof)))
             }
             _ => Own::None,
         };
@@ -226,7 +228,7 @@ impl Context {
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
             if ip.header.version == Version::V4 {
-                watcher.first(ip, sid);
+                ip_id::set(ip, watcher.first(ip.header.id, ip.header.df, sid));
             }
         }
         self.lists.iter_mut().for_each(|list| list.start(gen_id));
@@ -569,7 +571,7 @@ impl Context {
     /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
     pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
         match &mut self.own {
-            Own::Guess(guess) if guess.goes_on() => guess.look(header),
+            Own::Guess(guess) if guess.goes_on() => guess.look(header.map(rtp::Header::proof)),
             _ => false,
         }
     }
@@ -577,7 +579,7 @@ impl Context {
     /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
     pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
-        step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
+        is_step(step)
     }
 
     /// Whether packets with the same ports may go by profile 0x0080, so that each packet must be parsed as CoAP first.

@@ -72,6 +72,11 @@ impl<'p> Header<'p> {
         Rtp::LEN + self.csrc.len()
     }
 
+    /// SSRC and sequence number, as [`Guess`](crate::field::rtp::Guess) looks at them.
+    pub(super) fn proof(&self) -> (u32, u16) {
+        (self.fields.ssrc, self.sn)
+    }
+
     /// The CSRC identifiers as items of a list.
     #[inline]
     pub(super) fn items(&self) -> impl Iterator<Item = Item<'p>> + Clone + use<'p> {

@@ -40,7 +40,7 @@ impl SenderContext for Context {
     }
 
     fn form(&self) -> Form {
-        Form::Rfc5225
+        Form::Rfc6846
     }
 
     fn receive_feedback(
@@ -312,6 +312,6 @@ impl ReceiverContext for decompress::Context {
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        element.rfc5225(self.state, self.msn())
+        element.with_msn(Form::Rfc6846, self.state, self.msn())
     }
 }
