@@ -37,7 +37,8 @@ use thinair_rohc::{
     Instant, Integrity, ProfileId, ProfileSet, Refresh,
 };
 
-use Format::{Ir, IrDyn, Normal, Pt0c, Pt1, Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
+use Format::{CoCommon, Ir, IrDyn, Normal, Pt0Crc3, Pt0c, Pt1, Pt1SeqTs};
+use Format::{Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
 use common::coap::FlowName;
 use common::media::{Kind, Media};
 use common::tcp::{Outer, Packet, timestamps};
@@ -81,6 +82,13 @@ macro_rules! measure {
         #[bench::tcp_ipv6_acks_with_timestamps_rnd_4(Ready::before(acks(V6).until(Rnd4)))]
         #[bench::tcp_ipv4_20_octets_with_timestamps_seq_2(Ready::before(data(V4).until(Seq2)))]
         #[bench::tcp_ipv6_20_octets_with_timestamps_rnd_2(Ready::before(data(V6).until(Rnd2)))]
+        #[bench::v2_udp_ipv4_pt_0_crc3(Ready::before(udp(&[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_udp_ipv6_pt_0_crc3(Ready::before(udp(&[V6]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_udp_ipv4_co_common_ttl_changes(Ready::before(udp(&[V4]).changing_ttl().by_v2().until(CoCommon)))]
+        #[bench::v2_rtp_udp_ipv4_pt_0_crc3(Ready::before(media(Kind::Rtp, &[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_rtp_udp_ipv4_pt_1_seq_ts(Ready::before(media(Kind::Rtp, &[V4]).pausing().by_v2().until(Pt1SeqTs)))]
+        #[bench::v2_esp_ipv4_pt_0_crc3(Ready::before(media(Kind::Esp, &[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_ip_ipv4_pt_0_crc3(Ready::before(ip(&[V4]).by_v2().until(Pt0Crc3)))]
         #[bench::uncompressed_normal(Ready::before(udp(&[V4]).uncompressed().until(Normal)))]
         fn $name(ready: &'static mut Ready<$side>) -> Result<<$side as Side>::Done, <$side as Side>::Error> {
             ready.go()
@@ -235,6 +243,11 @@ impl Case {
     fn with_extension_headers(mut self) -> Self {
         let padding = vec![1, 4, 0, 0, 0, 0];
         self.flow.layers[0].extensions = vec![(0, padding.clone()), (60, padding)];
+        self
+    }
+
+    fn by_v2(mut self) -> Self {
+        self.profiles = ProfileSet::v2();
         self
     }
 

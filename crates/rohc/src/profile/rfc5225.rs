@@ -16,6 +16,7 @@ mod formats;
 #[allow(clippy::unwrap_used)]
 mod formats_test;
 mod headers;
+mod next;
 mod note;
 mod state;
 mod stride;

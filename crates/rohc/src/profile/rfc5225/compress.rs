@@ -54,6 +54,8 @@ pub(crate) struct Context {
     pub(super) ts_offsets: Range<u32, 2>,
     /// Timestamps of MSN 0, as far as `ts_stride` tells them: where they are one, the MSN tells the timestamp.
     pub(super) lines: Range<u32, 2>,
+    /// That of the last packet.
+    pub(super) line: u32,
     pub(super) numbers: [Range<u32, 2>; NUMBERS],
 }
 
@@ -89,6 +91,7 @@ impl Context {
             timestamps: Range::new(),
             ts_offsets: Range::new(),
             lines: Range::new(),
+            line: 0,
             numbers: [Range::new(); NUMBERS],
         }
     }

@@ -16,7 +16,7 @@ use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// The last packets, as [`Context::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
-const DOUBTFUL: u16 = 0b11;
+pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// First octets of `IR`, `co_repair` and `co_common`.
 const IR: u8 = 0xFD;
@@ -147,6 +147,9 @@ impl Context {
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
+        if let Some(verified) = self.next_in_line(now, packet, room, out) {
+            return Ok(verified);
+        }
         let verified = self.verified(now, packet, room, out);
         if verified.is_err() {
             self.arrivals.note_failure();

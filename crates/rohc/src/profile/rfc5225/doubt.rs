@@ -82,11 +82,11 @@ impl Context {
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = match clock {
-            // Nothing tells that the bits of the MSN have come round.
-            _ if self.arrivals.is_next(now, turn) => 0,
             Passed::AtMost(most) | Passed::Perhaps(most) => most,
             Passed::About { packets, off } => packets.saturating_add(off),
         };
+        // Where nothing tells that the bits of the MSN have come round, they have not.
+        let most = if self.arrivals.is_next(now, turn) { most.min(first.cast_unsigned()) } else { most };
         let is_counted = matches!(clock, Passed::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
         // A packet that is counted is not late; nor is one late by more than packets ever are, but a number of the sender may go back.
         let goes_back = as_read < -latest(last) && found_own;

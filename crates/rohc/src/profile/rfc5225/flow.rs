@@ -69,6 +69,9 @@ impl SenderContext for Context {
         packet: &mut Outgoing<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
+        if let Some(done) = compressor.compress_predicted(packet, out) {
+            return Some(Ok(done));
+        }
         let profiles = compressor.config.channel.profiles();
         if !V2Room::PROFILES.iter().any(|profile| profiles.has(*profile)) {
             return None;

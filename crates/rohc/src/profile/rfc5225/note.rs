@@ -332,7 +332,8 @@ impl Context {
             let timestamp = next.timestamp();
             self.timestamps.push(timestamp, width);
             self.ts_offsets.push(timestamp.checked_rem(next.ts_stride).unwrap_or(0), width);
-            self.lines.push(timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn)), width);
+            self.line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
+            self.lines.push(self.line, width);
         }
         for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
             self.numbers[place].push(next.headers.long(item, at), width);
