@@ -41,6 +41,8 @@ pub(crate) struct Context {
     /// The compressor tells `time_stride`.
     pub(super) is_timed: bool,
     pub(super) msn: u32,
+    /// The 16 MSNs up to the newest one that have been received, a bit each: its own is the lowest.
+    pub(super) seen: u16,
     /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
     pub(super) behind: Option<u32>,
     /// The MSN since which no field has changed that no checksum covers.
@@ -99,6 +101,7 @@ impl Context {
             calm: u8::MAX,
             is_timed: false,
             msn: 0,
+            seen: u16::MAX,
             behind: None,
             moved: 0,
         }
@@ -175,6 +178,7 @@ impl Context {
         let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
         let follows = core::mem::take(&mut self.behind) == Some(found.next.msn);
         if self.is_late(ahead, room) && is_old(&found, room) && !follows {
+            self.seen |= 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let may_go_back = is_strong(format) && found.next.has_own_msn();
             self.behind = may_go_back.then_some(found.next.msn.wrapping_add(1));
             // What a late packet does not say may have changed since.
@@ -216,6 +220,7 @@ impl Context {
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
         self.arrivals.note(now, ahead.max(1).cast_unsigned());
+        self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead > 0).unwrap_or(0) | 1;
         (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
         *room = *next;
         self.state.on_success();

@@ -17,6 +17,9 @@ const REPEATED: i32 = 4;
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
 
+/// Packets that are missing among those that may still come late, where most are late.
+const HOLES: u32 = 3;
+
 /// The packet that is meant.
 pub(super) struct Meant {
     /// Its distance from the newest one.
@@ -85,6 +88,11 @@ impl Context {
             Passed::AtMost(most) | Passed::Perhaps(most) => most,
             Passed::About { packets, off } => packets.saturating_add(off),
         };
+        // Where many are late, or this one would be a duplicate, it may as well have overtaken others, whatever the clock tells.
+        let holes = (!self.seen & ((1 << latest(last)) - 1)).count_ones();
+        let is_twice =
+            late <= 0 && self.seen.checked_shr(late.unsigned_abs()).is_some_and(|seen| seen & 1 == 1);
+        let most = if holes >= HOLES || is_twice { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
         let most = if self.arrivals.is_next(now, turn) { most.min(first.cast_unsigned()) } else { most };
         let is_counted = matches!(clock, Passed::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));

@@ -220,7 +220,7 @@ impl decompress::Context {
         let verified = Verified::deliver(packet, Format::Pt0Crc3, len, payload, out).ok()?;
         room.go_on(out.get(..len)?);
         (self.msn, self.ack_due) = (next, false);
-        self.calm = self.calm.saturating_add(1);
+        (self.calm, self.seen) = (self.calm.saturating_add(1), self.seen << 1 | 1);
         self.arrivals.note(now, 1);
         Some(verified)
     }
