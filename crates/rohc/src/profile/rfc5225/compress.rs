@@ -54,8 +54,8 @@ pub(crate) struct Context {
     pub(super) ts_offsets: Range<u32, 2>,
     /// Timestamps of MSN 0, as far as `ts_stride` tells them: where they are one, the MSN tells the timestamp.
     pub(super) lines: Range<u32, 2>,
-    /// That of the last packet.
-    pub(super) line: u32,
+    /// The MSN tells what follows from it, whichever packet is the reference.
+    pub(super) is_steady: bool,
     pub(super) numbers: [Range<u32, 2>; NUMBERS],
 }
 
@@ -91,7 +91,7 @@ impl Context {
             timestamps: Range::new(),
             ts_offsets: Range::new(),
             lines: Range::new(),
-            line: 0,
+            is_steady: false,
             numbers: [Range::new(); NUMBERS],
         }
     }

@@ -177,8 +177,9 @@ pub(super) struct Headers {
     items: [Item; ITEMS],
     count: u8,
     len: u8,
-    /// Index of the innermost IP header.
+    /// Index of the innermost IP header, among all headers and among IP headers.
     inner: u8,
+    inner_ip: u8,
 }
 
 impl Headers {
@@ -188,6 +189,7 @@ impl Headers {
         count: 0,
         len: 0,
         inner: 0,
+        inner_ip: 0,
     };
 
     /// The headers of a packet in a profile, with so many IP headers at `most`; `None` if it has others.
@@ -217,7 +219,8 @@ impl Headers {
             let len = kind.len(behind)?;
             headers.push(kind, behind.get(..len)?)?;
             if kind.is_ip() {
-                (headers.inner, ips) = (headers.count - 1, ips + 1);
+                headers.end_ips();
+                ips += 1;
             }
             if kind != Kind::Gre {
                 known = headers.count;
@@ -249,7 +252,8 @@ impl Headers {
 
     /// Makes the IP header that was pushed last the innermost one.
     pub(super) fn end_ips(&mut self) {
-        self.inner = self.count - 1;
+        let ips = self.items().iter().filter(|item| item.kind.is_ip()).count();
+        (self.inner, self.inner_ip) = (self.count - 1, ips.saturating_sub(1).min(MAX_IP - 1) as u8);
     }
 
     /// Makes the last header, an RTP header, one with so many octets.
@@ -289,6 +293,12 @@ impl Headers {
     #[inline]
     pub(super) fn inner_index(&self) -> usize {
         usize::from(self.inner)
+    }
+
+    /// Index of the innermost IP header among the IP headers.
+    #[inline]
+    pub(super) fn inner_ip(&self) -> usize {
+        usize::from(self.inner_ip) % MAX_IP
     }
 
     /// The innermost IP header.

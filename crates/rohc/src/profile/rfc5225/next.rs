@@ -123,16 +123,12 @@ impl Context {
     ) -> Option<Compressed> {
         let (now, packet) = (outgoing.now, outgoing.chain.packet());
         let waited = self.caution.waited(now);
-        let has_more = u16::from(self.left_ir | self.left_repair) | self.due != 0 || self.is_new;
+        let has_more = u16::from(self.left_ir | self.left_repair) | self.due != 0 || !self.is_steady;
         if has_more || !self.timer.is_quiet(now) || !self.caution.is_quiet(waited) {
             return None;
         }
         let next = room.msn.wrapping_add(1);
-        let is_still = |held: &thinair_wire::range::Range<u32, 2>, value: u32| held.holds_only(value);
-        if !Counter::between(next, self.msns.bounds()).fits(BITS, room.reorder_ratio.p(BITS))
-            || room.is_sequential() && !self.ip_id_offsets.holds_only(room.offset_of_id())
-            || room.has_rtp() && !is_still(&self.lines, self.line)
-        {
+        if !Counter::between(next, self.msns.bounds()).fits(BITS, room.reorder_ratio.p(BITS)) {
             return None;
         }
         let len = room.headers.len();

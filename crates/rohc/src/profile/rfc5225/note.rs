@@ -323,6 +323,7 @@ impl Context {
         }
         self.caution.sent(now, step.max(1).cast_unsigned(), config.repetitions);
         self.msns.push(next.msn, width);
+        self.is_steady = true;
         if next.is_sequential() {
             self.ip_id_offsets.push(next.offset_of_id(), width);
         } else {
@@ -332,12 +333,14 @@ impl Context {
             let timestamp = next.timestamp();
             self.timestamps.push(timestamp, width);
             self.ts_offsets.push(timestamp.checked_rem(next.ts_stride).unwrap_or(0), width);
-            self.line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
-            self.lines.push(self.line, width);
+            let line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
+            self.lines.push(line, width);
+            self.is_steady &= self.lines.holds_only(line);
         }
         for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
             self.numbers[place].push(next.headers.long(item, at), width);
         }
+        self.is_steady &= !next.is_sequential() || self.ip_id_offsets.holds_only(next.offset_of_id());
         (self.msn, self.is_new) = (next.msn, false);
         if self.due != 0 {
             self.age(config);

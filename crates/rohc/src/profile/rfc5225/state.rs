@@ -92,21 +92,15 @@ impl State {
         headers.upper(Kind::Esp).map(|esp| headers.long(esp, 4))
     }
 
-    /// Index of an IP header among the IP headers.
-    pub(super) fn ip_index(&self, index: usize) -> usize {
-        self.headers.items().iter().take(index).filter(|item| item.kind.is_ip()).count().min(MAX_IP - 1)
-    }
-
     /// `ip_id_behavior_innermost`.
     #[inline]
     pub(super) fn inner_behavior(&self) -> Behavior {
-        self.behaviors[self.ip_index(self.headers.inner_index())]
+        self.behaviors[self.headers.inner_ip()]
     }
 
     /// `ip_id_behavior_innermost`, to be changed.
     pub(super) fn inner_behavior_mut(&mut self) -> &mut Behavior {
-        let at = self.ip_index(self.headers.inner_index());
-        &mut self.behaviors[at]
+        &mut self.behaviors[self.headers.inner_ip()]
     }
 
     /// True if the IP-ID of the innermost header follows from the MSN: formats with `seq` in their names are used.
