@@ -1,4 +1,4 @@
-//! `thinair link capacity`, as a user runs it.
+//! `thinair link capacity`, run as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn close(found: &Value, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-4, "{found} is not {expected}");
 }
 
-/// The link, the headers and the schedule of the published evaluation are the defaults.
+/// Link, headers and refreshes of the published evaluation are the defaults.
 #[test]
 fn the_published_model_is_the_default() {
     let found = json(&[]);

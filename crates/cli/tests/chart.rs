@@ -44,7 +44,7 @@ fn requests_and_responses_go_to_and_fro() {
     assert!(text.contains("598 more packets"), "{text}");
 }
 
-/// The segments of the first connection, their numbers from its start on; and octets as they are in the file.
+/// The segments of the first connection, with relative sequence numbers; and octets as in the file.
 #[test]
 fn a_connection_is_told_segment_by_segment() {
     let json: Value =

@@ -7,7 +7,7 @@ use crate::profile::ProfileId;
 use crate::state::DecompressorState;
 use thinair_wire::crc::Check;
 
-/// What the decompressor says of its context.
+/// State of the decompressor's context, as acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckType {
     /// The context is valid.
@@ -32,20 +32,20 @@ mod option {
     pub(super) const CLOCK_RESOLUTION: u8 = 10;
 }
 
-/// The format of a FEEDBACK-2 element.
+/// Format of a FEEDBACK-2 element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FeedbackForm {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
     /// RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006 and 0x0081 have it.
     Rfc6846,
-    /// RFC 5225, section 6.9: the same with other options, of which an unknown one makes the element void.
+    /// RFC 5225, section 6.9: as RFC 6846, with other options; an unknown option invalidates the element.
     Rfc5225,
 }
 
-impl Form {
-    /// The form of a profile.
+impl FeedbackForm {
+    /// Returns the form that a profile uses.
     pub const fn of(profile: ProfileId) -> Self {
         match profile {
             ProfileId::Tcp | ProfileId::Coap => Self::Rfc6846,
@@ -60,20 +60,21 @@ impl Form {
     }
 }
 
-/// One feedback element, as the RFC 3095 family understands it; with [`Form::Rfc6846`], as profile 0x0081 does.
+/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc6846`], in that of profiles 0x0006
+/// and 0x0081.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// The context that it speaks of.
+    /// CID of the context.
     pub cid: Cid,
     /// ACK, NACK or STATIC-NACK.
     pub ack: AckType,
-    /// The mode that the decompressor wants; `None` in FEEDBACK-1 and where it is reserved.
+    /// Mode that the decompressor requests; `None` in FEEDBACK-1 and where it is reserved.
     pub mode: Option<Mode>,
     /// Least significant bits of an SN, if it is valid.
     pub sn: u32,
-    /// How many bits of SN there are; 0 if the SN is not valid.
+    /// Number of bits of SN; 0 if the SN is not valid.
     pub sn_bits: u32,
-    /// Whether a CRC option protected the element.
+    /// True if a CRC option protected the element.
     pub protected: bool,
     /// REJECT: the decompressor has no resources for the flow.
     pub reject: bool,
@@ -85,16 +86,16 @@ pub struct Feedback {
     pub jitter: Option<u8>,
     /// LOSS: longest loss event, in packets. Of profile 0x0081: packets lost since the last report.
     pub loss: Option<u8>,
-    /// How it is written.
-    pub form: Form,
+    /// Format of the element.
+    pub form: FeedbackForm,
 }
 
-/// Why feedback is ignored: the peer, or the link.
+/// Reason feedback is ignored: an error of the peer, or damage on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackError {
-    /// Too short for what it says it is.
+    /// The element is shorter than its fields require.
     Truncated,
-    /// Acktype 3, or an option whose length is not that of its type.
+    /// Acktype 3, or an option with a wrong length for its type.
     Malformed,
     /// The CRC option does not match, or two CRC options differ.
     Crc,
@@ -120,23 +121,25 @@ impl FeedbackError {
 impl core::fmt::Display for FeedbackError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Truncated => write!(f, "the feedback element is shorter than it says"),
-            Self::Malformed => write!(f, "reserved Acktype, or an option of a wrong length"),
-            Self::Crc => write!(f, "the CRC option does not match"),
-            Self::Unprotected => write!(f, "REJECT without a CRC option"),
-            Self::UnknownCid(cid) => write!(f, "there is no context with CID {}", cid.value()),
+            Self::Truncated => write!(f, "truncated feedback element"),
+            Self::Malformed => {
+                write!(f, "malformed feedback element: reserved Acktype, or an option with a wrong length")
+            }
+            Self::Crc => write!(f, "the CRC option of the feedback element does not match"),
+            Self::Unprotected => write!(f, "REJECT without a CRC option is ignored"),
+            Self::UnknownCid(cid) => write!(f, "feedback for CID {}, which has no context", cid.value()),
         }
     }
 }
 
 impl core::error::Error for FeedbackError {}
 
-/// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC, REJECT,
-/// SN-NOT-VALID, CONTEXT_MEMORY, CLOCK, JITTER and LOSS.
+/// Length of the longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
+/// REJECT, SN-NOT-VALID, CONTEXT_MEMORY, CLOCK, JITTER and LOSS.
 pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 * 2 + 2 + 3 + 3 * 2;
 
 impl Feedback {
-    /// An acknowledgment of `sn` for `cid`, without mode.
+    /// Creates an acknowledgment of `cid` without SN, mode and options.
     pub fn new(cid: Cid, ack: AckType) -> Self {
         Self {
             cid,
@@ -150,12 +153,12 @@ impl Feedback {
             clock: None,
             jitter: None,
             loss: None,
-            form: Form::Rfc3095,
+            form: FeedbackForm::Rfc3095,
         }
     }
 
-    /// The element in a form with 14 bits of MSN, if the context has one.
-    pub(crate) fn with_msn(self, form: Form, state: DecompressorState, msn: u16) -> Self {
+    /// Converts the element to a format with 14 bits of MSN, if the context has one.
+    pub(crate) fn with_msn(self, form: FeedbackForm, state: DecompressorState, msn: u16) -> Self {
         let (sn, sn_bits) = match state {
             DecompressorState::Nc => (0, 0),
             DecompressorState::Sc | DecompressorState::Fc => (u32::from(msn) & 0x3FFF, 14),
@@ -186,13 +189,12 @@ impl Feedback {
         }
     }
 
-    /// The context that an element speaks of.
+    /// Returns the CID of an element.
     pub fn cid(data: &[u8], space: CidSpace) -> Option<Cid> {
         split_cid(data, space).map(|(cid, _)| cid)
     }
 
-    /// The context that an element speaks of, and what it says of it: as much as all formats have in common. What is
-    /// reserved is `None`.
+    /// Returns the CID and the acknowledgment of an element in any format; `None` for reserved values.
     pub fn glance(data: &[u8], space: CidSpace) -> Option<(Cid, AckType)> {
         let (cid, body) = split_cid(data, space)?;
         match (body, body.first()? >> 6) {
@@ -203,9 +205,9 @@ impl Feedback {
         }
     }
 
-    /// Reads the data of one element of a form, CID included.
-    pub fn read_as(form: Form, data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
-        if form == Form::Rfc3095 {
+    /// Reads the data of one element in a format, CID included.
+    pub fn read_as(form: FeedbackForm, data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
+        if form == FeedbackForm::Rfc3095 {
             return Self::read(data, space);
         }
         let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
@@ -232,7 +234,7 @@ impl Feedback {
                 feedback.sn_bits = 14;
                 feedback.protected = true;
                 match form {
-                    Form::Rfc5225 => feedback.read_options_of_rfc5225(options)?,
+                    FeedbackForm::Rfc5225 => feedback.read_options_of_rfc5225(options)?,
                     _ => feedback.read_options(data, options)?,
                 }
                 Ok(feedback)
@@ -280,7 +282,7 @@ impl Feedback {
                 (option::REJECT, []) => self.reject = true,
                 (option::SN_NOT_VALID, []) => sn_valid = false,
                 // RFC 6846, section 8.3.2.3: "2 additional bits of MSN".
-                (option::SN, &[value]) if self.form == Form::Rfc6846 => {
+                (option::SN, &[value]) if self.form == FeedbackForm::Rfc6846 => {
                     self.sn = self.sn << 2 | u32::from(value >> 6);
                     self.sn_bits = 16;
                 }
@@ -303,7 +305,7 @@ impl Feedback {
                     | option::CONTEXT_MEMORY,
                     _,
                 ) => return Err(FeedbackError::Malformed),
-                // RFC 3095, section 5.7.6.10: an unknown option is passed over.
+                // / RFC 3095, section 5.7.6.10: an unknown option is ignored.
                 _ => {}
             }
             options = rest;
@@ -323,10 +325,10 @@ impl Feedback {
         Ok(())
     }
 
-    /// Writes the element, type octet included, to the start of `out` and returns its length.
+    /// Writes the element, including its type octet, to the start of `out` and returns its length.
     ///
-    /// FEEDBACK-1 where it can say everything, else FEEDBACK-2, with a CRC option if `protected`. `None` if
-    /// `out` is too short; [`MAX_ELEMENT`] octets are always enough.
+    /// The format is FEEDBACK-1 where it has room for all fields, otherwise FEEDBACK-2, with a CRC option if `protected`.
+    /// `None` if `out` is too short; [`MAX_ELEMENT`] octets are always enough.
     pub fn write(&self, space: CidSpace, out: &mut [u8]) -> Option<usize> {
         let mut data = [0_u8; MAX_ELEMENT];
         let mut len = 0;
@@ -344,13 +346,14 @@ impl Feedback {
                 put(&cid[..octets]);
             }
         }
-        // RFC 4815, section 8.5: several SN options are one after the other.
+        // / RFC 4815, section 8.5: several SN options are concatenated.
         let sn_octets = self.sn_bits.saturating_sub(12).div_ceil(8).min(3);
         let plain = self.ack == AckType::Ack
             && self.mode.is_none()
             && self.sn_bits == 8
             && !(self.protected || self.reject || self.context_memory)
-            && (self.form == Form::Rfc6846 || (self.clock, self.jitter, self.loss) == (None, None, None));
+            && (self.form == FeedbackForm::Rfc6846
+                || (self.clock, self.jitter, self.loss) == (None, None, None));
         if plain {
             put(&[self.sn as u8]);
         } else {
@@ -359,7 +362,7 @@ impl Feedback {
                 AckType::Nack => 1,
                 AckType::StaticNack => 2_u8,
             };
-            if self.form != Form::Rfc3095 {
+            if self.form != FeedbackForm::Rfc3095 {
                 put(&[ack << 6 | (self.sn >> 8) as u8 & 0x3F, self.sn as u8, 0]);
                 let crc_at = self.cid.octets_before(space) + self.cid.octets_inside(space) + 2;
                 if self.sn_bits == 0 {
@@ -369,8 +372,10 @@ impl Feedback {
                     put(&[option::REJECT << 4]);
                 }
                 match (self.form, self.loss, self.clock) {
-                    (Form::Rfc6846, Some(loss), _) => put(&[option::LOSS << 4 | 1, loss]),
-                    (Form::Rfc5225, _, Some(clock)) => put(&[option::CLOCK_RESOLUTION << 4 | 1, clock]),
+                    (FeedbackForm::Rfc6846, Some(loss), _) => put(&[option::LOSS << 4 | 1, loss]),
+                    (FeedbackForm::Rfc5225, _, Some(clock)) => {
+                        put(&[option::CLOCK_RESOLUTION << 4 | 1, clock])
+                    }
                     _ => {}
                 }
                 data[crc_at] = Check::Crc8.of(&data[..len]);
@@ -420,7 +425,7 @@ fn put_element(data: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(head + len)
 }
 
-/// Takes the CID off the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.
+/// Splits the CID from the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.
 fn split_cid(data: &[u8], space: CidSpace) -> Option<(Cid, &[u8])> {
     match space {
         CidSpace::Large => Cid::read_large(data),
@@ -434,7 +439,7 @@ fn split_cid(data: &[u8], space: CidSpace) -> Option<(Cid, &[u8])> {
     }
 }
 
-/// CRC-8 over `data` with the values of all CRC options taken as zero.
+/// Returns the CRC-8 of `data` with zero in place of the values of all CRC options.
 fn crc_with_holes(data: &[u8], options: usize) -> u8 {
     let mut state = Check::Crc8.update(Check::Crc8.start(), &data[..options]);
     let mut rest = &data[options..];
@@ -465,7 +470,7 @@ mod tests {
     /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
     #[test]
     fn a_glance_sees_cid_and_acktype_of_all_formats() {
-        for form in [Form::Rfc3095, Form::Rfc6846, Form::Rfc5225] {
+        for form in [FeedbackForm::Rfc3095, FeedbackForm::Rfc6846, FeedbackForm::Rfc5225] {
             for (space, cid) in [(CidSpace::Small, 0), (CidSpace::Small, 9), (CidSpace::Large, 300)] {
                 let cid = Cid::new(cid).unwrap();
                 for ack in [AckType::Ack, AckType::Nack, AckType::StaticNack] {
@@ -521,7 +526,8 @@ mod tests {
         }
     }
 
-    /// Every option of RFC 3095, section 5.7.6, by hand; the SN has 32 bits as in profile 0x0003 (RFC 4815, section 8.5).
+    /// Every option of RFC 3095, section 5.7.6, made by hand; the SN has 32 bits as in profile 0x0003 (RFC 4815, section
+    /// 8.5).
     #[test]
     fn all_options_are_written_and_read() {
         let cid = Cid::new(0).unwrap();
@@ -546,7 +552,7 @@ mod tests {
         assert_eq!(out[..expected.len()], expected);
         assert_eq!(len, expected.len() + 1);
         let read = Feedback::read(data(&out[..len]), CidSpace::Small);
-        // 12 bits and three options are 36.
+        // / 12 bits and three options make 36.
         assert_eq!(read, Ok(all));
         // FEEDBACK-1 has no options.
         let clock = Feedback { sn: 7, sn_bits: 8, clock: Some(1), ..Feedback::new(cid, AckType::Ack) };

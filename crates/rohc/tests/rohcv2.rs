@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{Flow, Layer, Random, any_flow};
+use common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
@@ -63,7 +63,7 @@ impl Link {
 
 /// Flows of any shape through a channel of any kind, as one number says. Returns how often each format was used.
 fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u32>) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let (cids, max_cid) = match random.below(4) {
         0 => (CidSpace::Small, 0),
         1 => (CidSpace::Large, 300),
@@ -137,15 +137,15 @@ fn every_format_is_reached_and_comes_back() {
 
 #[test]
 fn steady_headers_are_as_small_as_the_formats_allow() {
-    let last = |layers: Vec<Layer>| {
+    let last = |layers: Vec<IpLayer>| {
         let mut link =
             Link::new(CidSpace::Small, 15, Mode::Unidirectional, |config| config.refresh = Refresh::Off);
-        let (mut flow, mut random) = (Flow::udp(layers), Random(1));
+        let (mut flow, mut random) = (TestFlow::udp(layers), SplitMix64(1));
         let sizes = (0..20).map(|_| link.carry(&flow.packet(&mut random))).collect::<Vec<_>>();
         (sizes[19].format, sizes[19].header_out)
     };
-    assert_eq!(last(vec![Layer::new(false, 1)]), (Format::Pt0Crc3, 1 + 2));
-    assert_eq!(last(vec![Layer::new(true, 1)]), (Format::Pt0Crc3, 1 + 2));
+    assert_eq!(last(vec![IpLayer::new(false, 1)]), (Format::Pt0Crc3, 1 + 2));
+    assert_eq!(last(vec![IpLayer::new(true, 1)]), (Format::Pt0Crc3, 1 + 2));
 }
 
 /// Octets of a string of hexadecimal digits.

@@ -13,9 +13,9 @@
 
 mod common;
 
-use common::Random;
-use common::journey::{Fate, Fates, Outcome, Pace, Setup, run};
-use common::table::{Size, Table, wrong};
+use common::SplitMix64;
+use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
+use common::table::{OutcomeTable, Size, wrong};
 use thinair_rohc::ReorderRatio;
 
 const COLUMNS: [&str; 5] = ["5 % late", "all late", "loss 20 %", "bursts 2 to 40", "5 % twice"];
@@ -36,8 +36,8 @@ struct Cell {
 }
 
 impl Fates for Cell {
-    fn of(&mut self, number: u64, random: &mut Random) -> Fate {
-        let mut fate = Fate::default();
+    fn of(&mut self, number: u64, random: &mut SplitMix64) -> PacketFate {
+        let mut fate = PacketFate::default();
         // The context is there before anything is lost.
         if number <= 20 {
             return fate;
@@ -69,10 +69,10 @@ fn packets_are_right_whatever_the_channel_does() {
     let packets = size.packets.unwrap_or(2_000);
     for (ratio, depth) in RATIOS {
         println!("{ratio:?}, late by {depth} at most");
-        let setups = Setup::of_v2(&[Pace::MS_20, Pace::NONE], 50_000, ratio);
-        let table = Table::measure(setups, &COLUMNS, &size, |setup, column| {
-            let mut all = Outcome::default();
-            let mut random = Random(size.seed + 1_000);
+        let setups = JourneySetup::of_v2(&[PacketPace::MS_20, PacketPace::NONE], 50_000, ratio);
+        let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
+            let mut all = JourneyOutcome::default();
+            let mut random = SplitMix64(size.seed + 1_000);
             while all.sent < packets {
                 let mut fates = Cell { column, depth, losing: 0 };
                 all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));

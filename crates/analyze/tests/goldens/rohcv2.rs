@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
     Instant, Mode, ProfileId, ProfileSet, ReorderRatio,
 };
 
 use crate::streams::{cids_of, decode_with};
-use crate::{Pair, ROOM, captures, compressor_config, files, records, stem, vectors, with_payload};
+use crate::{ROOM, RohcPair, captures, compressor_config, files, records, stem, vectors, with_payload};
 
 fn channel(cids: CidSpace) -> Channel {
     Channel::new(cids, cids.highest(), ProfileSet::v2().with(ProfileId::Tcp).unwrap()).unwrap()
@@ -122,7 +122,7 @@ fn sources_of_all_streams_come_back_by_rohcv2() {
             let cids = [CidSpace::Small, CidSpace::Large][i % 2];
             let mode = [Mode::Unidirectional, Mode::Optimistic][i / 2];
             let config = CompressorConfig { reorder_ratio, ..compressor_config(channel(cids)) };
-            let mut pair = Pair::new(config, mode);
+            let mut pair = RohcPair::new(config, mode);
             for (i, packet) in records(&path).iter().enumerate() {
                 // Some captures hold other things than whole IP packets as well.
                 let Ok((done, rohc)) = pair.compress(packet) else { continue };
@@ -150,11 +150,11 @@ fn our_packets_of_rohcv2_are_no_larger_than_theirs() {
         {
             let records = records(golden);
             let lengths = records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                Body::Header(header) => header.len() + 1,
-                Body::Empty | Body::Segment { .. } => 0,
+                PacketBody::Header(header) => header.len() + 1,
+                PacketBody::Empty | PacketBody::Segment { .. } => 0,
             });
             let theirs: usize = lengths.sum();
-            let mut pair = Pair::new(compressor_config(channel(cids_of(golden))), Mode::Optimistic);
+            let mut pair = RohcPair::new(compressor_config(channel(cids_of(golden))), Mode::Optimistic);
             let ours: usize = packets.iter().map(|packet| pair.carry(packet, &what).len).sum();
             let verdict = if ours > theirs { "LARGER: " } else { "" };
             println!("{verdict}{theirs} -> {ours} octets, {} packets, {what}", packets.len());

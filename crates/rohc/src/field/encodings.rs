@@ -6,48 +6,48 @@ use thinair_wire::serial::Serial;
 
 /// A field of which least significant bits are sent: `lsb(k, p)` of RFC 4997, section 4.11.5.
 ///
-/// Who reads knows one reference; who writes knows every value that the other side may hold as its reference. Bits are
-/// resolved when they are read, because the reference does not depend on the packet.
+/// A reader has one reference; a writer has every value that the other side may hold as its reference. Bits are resolved when
+/// they are read, because the reference does not depend on the packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter<S = u32> {
     /// The whole value.
     pub(crate) value: S,
-    /// The lowest and the highest value that may be the reference. For who reads, and who writes what the other side has nothing
-    /// of, the highest one is half of all values away: no bits tell it, and it is not static.
+    /// The lowest and the highest value that may be the reference. For a reader, and for a writer if the other side has no
+    /// value, they are half the space apart: no number of bits is enough, and the field is not static.
     low: S,
     high: S,
-    /// Bits that were read, 0 if the value is known without its reference.
+    /// Number of bits that were read; 0 if the value does not depend on its reference.
     pub(crate) bits: u8,
 }
 
 impl<S: Serial + Word> Counter<S> {
-    /// A field that is to be read; until then it has the value of its reference.
+    /// Creates a field to be read. Until then it has the value of its reference.
     #[inline]
     pub(crate) fn read(reference: S) -> Self {
         Self::between(reference, None)
     }
 
-    /// A field that is to be written, with the bounds of what the other side may hold.
+    /// Creates a field to be written, with the bounds of the values that the other side may hold.
     #[inline(always)]
     pub(crate) fn between(value: S, bounds: Option<(S, S)>) -> Self {
         Self::within(value, bounds.unwrap_or((value, value.plus(1 << (S::BITS - 1)))))
     }
 
-    /// A field that is to be written, with all values that the other side may hold.
+    /// Creates a field to be written, with all values that the other side may hold.
     #[inline(always)]
     pub(crate) fn beside(value: S, held: &Range<S>) -> Self {
-        // As a rule it stays as it is.
+        // / Normally it does not change.
         let is_same = held.holds_only(value);
         Self::between(value, if is_same { Some((value, value)) } else { held.bounds() })
     }
 
-    /// A field that is to be written, with bounds that are half of all values apart if no bits tell the value.
+    /// Creates a field to be written, with bounds that are half the space apart if no number of bits is enough.
     #[inline(always)]
     pub(crate) fn within(value: S, (low, high): (S, S)) -> Self {
         Self { value, low, high, bits: 0 }
     }
 
-    /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
+    /// True if `k` bits of the value are enough for every candidate of the other side. `p` is the offset of RFC 4997. (Writing
     /// only.)
     #[inline(always)]
     pub(crate) fn fits(&self, k: u32, p: u32) -> bool {
@@ -55,7 +55,7 @@ impl<S: Serial + Word> Counter<S> {
         highest.since(self.low) | highest.since(self.high) < 1 << k
     }
 
-    /// Whether the value is the one that the other side holds. (Writing only.)
+    /// True if the other side holds the value. (Writing only.)
     #[inline]
     pub(crate) fn is_static(&self) -> bool {
         self.value == self.low && self.value == self.high
@@ -70,7 +70,7 @@ impl<S: Serial + Word> Counter<S> {
         self.low_bits(c, name, k, p)
     }
 
-    /// [`lsb`](Self::lsb) of a value of which it is known that `k` bits tell it.
+    /// [`lsb`](Self::lsb) of a value for which `k` bits are known to be enough.
     #[inline(always)]
     pub(crate) fn low_bits<'p, C: Coder<'p>>(
         &mut self,
@@ -125,7 +125,7 @@ pub(crate) fn fl_enc<'p, C: Coder<'p>>(c: &mut C, flow_label: &mut u32) -> Step 
     zeros(c, "reserved", 4)
 }
 
-/// What a format cannot say.
+/// Rejects a value that a format cannot encode.
 pub(crate) fn refuse<T>() -> Step<T> {
     Err(Refusal::DoesNotFit)
 }

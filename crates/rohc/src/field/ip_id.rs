@@ -2,17 +2,17 @@
 
 use thinair_wire::coder::Word;
 
-/// Steps of a counter that still look like one. A stack that serves other flows in between steps by more; up
-/// to here `UO-1` with its 6 bits costs one octet, where sending the field as it is costs two.
+/// Largest step of a counter. A stack that also serves other flows has larger steps; up to this one `UO-1` with its 6 bits
+/// costs one octet, where the full field costs two.
 const SMALL_STEP: u16 = 64;
 
-/// Packets for which another behavior must hold before it is believed.
+/// Number of packets for which another behavior must hold before it is used.
 const PATIENCE: u8 = 3;
 
-/// What a packet that does not behave as the flags say counts, against one that does.
+/// Weight of a packet that does not behave as the flags indicate, against one that does.
 const MISFIT: u8 = 2;
 
-/// More misfits than are counted.
+/// A value above all numbers of misfits.
 const GUESS: u8 = u8::MAX;
 
 /// Change of an IP-ID from packet to packet: `ip_id_behavior` of RFC 6846; RND, NBO and SID of RFC 3095 and RFC 3843.
@@ -22,10 +22,10 @@ pub(crate) enum Behavior {
     Sequential,
     /// It counts with the sequence number once its octets are swapped.
     Swapped,
-    /// It may be anything. Also where there is none, in IPv6.
+    /// It may have any value; also used for IPv6, which has none.
     #[default]
     Random,
-    /// It stays as it is; in RFC 6846 it is zero.
+    /// It does not change; in RFC 6846 it is zero.
     Constant,
 }
 
@@ -36,7 +36,7 @@ impl Behavior {
         matches!(self, Self::Sequential | Self::Swapped)
     }
 
-    /// The IP-ID as a number that counts, and back.
+    /// Converts an IP-ID to a number that counts, and back.
     #[inline]
     pub(crate) fn counted(self, id: u16) -> u16 {
         if self == Self::Swapped { id.swap_bytes() } else { id }
@@ -60,21 +60,21 @@ impl Word for Behavior {
     }
 }
 
-/// Watches the IP-ID of one header and chooses its flags.
+/// Observes the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watcher {
-    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did; [`GUESS`] as long as the flags
-    /// are those of the first packet, which shows no step.
+    /// [`MISFIT`] for each packet that did not behave as the flags indicate, less 1 for each that did; [`GUESS`] while the
+    /// flags are those of the first packet, which shows no step.
     misfits: u8,
-    /// Of these, how many in a row counted, counted swapped, and stayed.
+    /// Numbers of misfits in a row that counted, counted swapped, and stayed.
     counted: u8,
     swapped: u8,
     stayed: u8,
 }
 
 impl Watcher {
-    /// Behavior that goes with the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
-    /// 6864, section 4.1); without, it is where a counter starts.
+    /// Returns the behavior for the first packet of a flow. Stacks that do not use the field send zero, with DF (RFC 6864,
+    /// section 4.1); without DF, zero is the start of a counter.
     pub(crate) fn first(&mut self, id: u16, df: bool, sid_allowed: bool) -> Behavior {
         *self = Self { misfits: GUESS, ..Self::default() };
         match (id == 0 && df, sid_allowed) {
@@ -84,10 +84,10 @@ impl Watcher {
         }
     }
 
-    /// Behavior that goes with a packet of identification `id`, after one with `last` and a `current` behavior.
+    /// Returns the behavior after a packet with identification `id`, following one with `last` and a `current` behavior.
     #[inline]
     pub(crate) fn next(&mut self, current: Behavior, id: u16, last: u16, sid_allowed: bool) -> Behavior {
-        // A step of zero is a duplicate of the network or a static field, and no counter.
+        // A step of zero is a duplicate by the network or a static field, and no counter.
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
         let step = id.wrapping_sub(last);
         let counts = is_count(step);
@@ -96,7 +96,7 @@ impl Watcher {
             Behavior::Sequential => counts,
             Behavior::Swapped => counts_swapped(),
             Behavior::Constant => step == 0,
-            // Random always fits; it is left when another behavior has shown itself.
+            // Random always fits; another behavior replaces it once it has been observed.
             Behavior::Random => false,
         };
         if fits {
@@ -110,7 +110,8 @@ impl Watcher {
         self.misfit(current, (counts, counts_swapped, step == 0), sid_allowed)
     }
 
-    /// Behavior that goes with a packet that does not behave so: whether its IP-ID counts, counts swapped, and stays.
+    /// Returns the behavior after a packet that does not fit the current one. The flags are true if its IP-ID counts,
+    /// counts swapped, and stays.
     #[inline(never)]
     fn misfit(
         &mut self,
@@ -119,7 +120,7 @@ impl Watcher {
         sid_allowed: bool,
     ) -> Behavior {
         if self.misfits == GUESS {
-            // The first step outweighs the guess; IR packets carry the flags as yet.
+            // The first step outweighs the guess; IR packets still carry the flags.
             *self = Self::default();
             return match (counts, counts_swapped, stays && sid_allowed) {
                 (true, ..) => Behavior::Sequential,
@@ -141,11 +142,11 @@ impl Watcher {
             Behavior::Constant
         } else {
             match current {
-                // A static field that moves cannot be said by any compressed header.
+                // No compressed header can encode a static field that moves.
                 Behavior::Constant if counts => Behavior::Sequential,
                 Behavior::Constant if counts_swapped => Behavior::Swapped,
                 Behavior::Constant => Behavior::Random,
-                // One jump of a counter is cheaper than two octets for ever.
+                // One jump of a counter is cheaper than two more octets in every packet.
                 Behavior::Sequential if counts_swapped && self.swapped >= 2 => Behavior::Swapped,
                 Behavior::Swapped if counts && self.counted >= 2 => Behavior::Sequential,
                 Behavior::Sequential | Behavior::Swapped if self.misfits >= PATIENCE * MISFIT => {

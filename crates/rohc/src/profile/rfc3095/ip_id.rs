@@ -1,10 +1,10 @@
-//! IPv4 Identification: as an offset from the SN, as it is, or constant. RFC 3095, section 4.5.5; RFC 3843,
-//! section 3.3; RFC 4815, section 8.2.
+//! IPv4 Identification: as an offset from the SN, unchanged, or constant. RFC 3095, section 4.5.5; RFC 3843, section 3.3;
+//! RFC 4815, section 8.2.
 
 use super::IpFields;
 use crate::field::ip_id::Behavior;
 
-/// The behavior that the flags RND, NBO and SID stand for.
+/// Returns the behavior for the flags RND, NBO and SID.
 #[inline]
 pub(super) fn behavior(ip: &IpFields) -> Behavior {
     match (ip.rnd, ip.sid, ip.nbo) {

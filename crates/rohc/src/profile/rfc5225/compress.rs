@@ -16,13 +16,13 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, Timer};
+use crate::refresh::{Refresh, RefreshTimer};
 
 /// The context of one flow at the compressor, beside its [`V2Room`](super::V2Room).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct V2SenderContext {
     pub(crate) profile: ProfileId,
     /// Packets that must still say everything, and everything that can change.
     pub(super) left_ir: u8,
@@ -45,7 +45,7 @@ pub(crate) struct Context {
     /// Of a flow of UDP or UDP-Lite: signs that it is RTP.
     pub(super) guess: Guess,
     pub(super) caution: Caution,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     // What the decompressor may hold.
     pub(super) msns: Range<u32, 2>,
     pub(super) ip_id_offsets: Range<u16, 2>,
@@ -66,7 +66,7 @@ pub(super) struct Outbound<'a> {
     pub(super) packet: &'a [u8],
 }
 
-impl Context {
+impl V2SenderContext {
     /// A context for a new flow. `msn` is random.
     pub(super) fn new(profile: ProfileId, msn: u32, now: Instant, config: &CompressorConfig) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Context {
             strides: Strides::default(),
             guess: Guess::default(),
             caution: Caution::default(),
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             msns: Range::new(),
             ip_id_offsets: Range::new(),
             timestamps: Range::new(),
@@ -124,7 +124,7 @@ impl Context {
         self.note_refresh(now, config);
         self.note(&mut next, &last, packet.len(), config);
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
         let mut writer = Writer::new(out, frame.len());
         let format = self.write(now, &mut writer, &mut next, octets)?;

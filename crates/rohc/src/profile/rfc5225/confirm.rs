@@ -2,11 +2,11 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::Context;
+use super::compress::V2SenderContext;
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 
-impl Context {
+impl V2SenderContext {
     /// ACK, NACK and STATIC-NACK.
     pub(super) fn note_feedback(&mut self, now: Instant, feedback: &Feedback, config: &CompressorConfig) {
         // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.

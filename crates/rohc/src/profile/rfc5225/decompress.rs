@@ -11,11 +11,11 @@ use super::headers::{Headers, Kind};
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
-/// The last packets, as [`Context::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
+/// The last packets, as [`V2ReceiverContext::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// First octets of `IR`, `co_repair` and `co_common`.
@@ -24,7 +24,7 @@ const CO_REPAIR: u8 = 0xFB;
 
 /// The context of one flow at the decompressor, beside its [`V2Room`](super::V2Room).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct V2ReceiverContext {
     pub(super) profile: ProfileId,
     pub(super) state: DecompressorState,
     pub(super) arrivals: Arrivals,
@@ -88,7 +88,7 @@ impl Packet<'_> {
     }
 }
 
-impl Context {
+impl V2ReceiverContext {
     pub(super) const fn new(profile: ProfileId) -> Self {
         Self {
             profile,
@@ -111,7 +111,7 @@ impl Context {
     pub(super) fn ir(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -146,7 +146,7 @@ impl Context {
     pub(super) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -163,7 +163,7 @@ impl Context {
     fn verified(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut State,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -227,7 +227,7 @@ impl Context {
     }
 
     /// Reads a compressed packet.
-    fn read<'p>(&self, now: Moment, packet: &Header<'p>, last: &State) -> Result<Packet<'p>, Failure> {
+    fn read<'p>(&self, now: Moment, packet: &PacketHeader<'p>, last: &State) -> Result<Packet<'p>, Failure> {
         let mut next = *last;
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             // The marker is not set where it is not sent.
@@ -267,7 +267,7 @@ impl Context {
     /// Tells the fields of a packet, as far as this context can, and its format.
     pub(super) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         room: &State,
         mut tell: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
@@ -327,7 +327,7 @@ fn has_same_fields(a: &Headers, b: &Headers) -> bool {
 
 /// Reads the base header of a compressed packet.
 fn read_base<'p>(
-    packet: &Header<'p>,
+    packet: &PacketHeader<'p>,
     next: &mut State,
     x: &mut Fields,
 ) -> Result<(Format, Reader<'p>), Failure> {

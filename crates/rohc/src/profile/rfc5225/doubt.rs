@@ -3,10 +3,10 @@
 //! The bits of the MSN stand for several MSNs. Where the header depends on the MSN, all that clock and carrier allow are tried, and one
 //! is believed if no other one is right, or if the UDP checksum proves it: that covers what follows from the MSN in RTP.
 
-use super::decompress::{Context, Packet, latest};
+use super::decompress::{Packet, V2ReceiverContext, latest};
 use super::headers::Kind;
 use super::state::State;
-use crate::arrival::{Moment, Passed};
+use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::Failure;
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
@@ -30,7 +30,7 @@ pub(super) struct Meant {
     pub(super) len: usize,
 }
 
-impl Context {
+impl V2ReceiverContext {
     /// Finds the packet that is meant, and writes its headers.
     pub(super) fn find(
         &self,
@@ -85,8 +85,8 @@ impl Context {
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = match clock {
-            Passed::AtMost(most) | Passed::Perhaps(most) => most,
-            Passed::About { packets, off } => packets.saturating_add(off),
+            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
+            PassedPackets::About { packets, off } => packets.saturating_add(off),
         };
         // Where many are late, or this one would be a duplicate, it may as well have overtaken others, whatever the clock tells.
         let holes = (!self.seen & ((1 << latest(last)) - 1)).count_ones();
@@ -95,7 +95,8 @@ impl Context {
         let most = if holes >= HOLES || is_twice { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
         let most = if self.arrivals.is_next(now, turn) { most.min(first.cast_unsigned()) } else { most };
-        let is_counted = matches!(clock, Passed::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
+        let is_counted =
+            matches!(clock, PassedPackets::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
         // A packet that is counted is not late; nor is one late by more than packets ever are, but a number of the sender may go back.
         let goes_back = as_read < -latest(last) && found_own;
         let may_be_late = late >= -latest(last) && !(1..=turn.cast_signed() / 2).contains(&as_read);
@@ -129,6 +130,6 @@ impl Context {
         self.calm < u8::MAX
             && found.next.is_sequential()
             && !found.x.has_whole_id
-            && matches!(self.arrivals.passed(now), Passed::AtMost(most) if most > REPEATED as u32 && may_have_moved(most))
+            && matches!(self.arrivals.passed(now), PassedPackets::AtMost(most) if most > REPEATED as u32 && may_have_moved(most))
     }
 }

@@ -2,7 +2,7 @@
 
 use thinair_wire::header::chain::HeaderChain;
 
-use super::compress::{Context, Outbound};
+use super::compress::{Outbound, V2SenderContext};
 use super::decompress;
 use super::headers::{Headers, Kind, MAX_IP, upper};
 use super::state::V2Room;
@@ -10,17 +10,18 @@ use crate::arrival::Moment;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Key, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::field::rtp::is_step;
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 
 /// A packet whose headers a profile can restore.
@@ -56,17 +57,17 @@ impl Candidate {
     }
 }
 
-impl Key for Candidate {
+impl FlowKey for Candidate {
     fn key(&self, mut word: impl FnMut(u64)) {
         self.headers.words(&mut word);
         word(self.profile as u64);
     }
 }
 
-impl SenderContext for Context {
+impl SenderContext for V2SenderContext {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if let Some(done) = compressor.compress_predicted(packet, out) {
@@ -79,12 +80,12 @@ impl SenderContext for Context {
         compressor.rfc5225(packet, out)
     }
 
-    fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+    fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         compressor.candidates(packet.chain).any(|candidate| compressor.find_rfc5225(&candidate).is_some())
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc5225
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
     }
 
     fn receive_feedback(
@@ -92,24 +93,24 @@ impl SenderContext for Context {
         now: thinair_wire::time::Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        _: &mut Shared<'_>,
+        _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.note_feedback(now, feedback, config);
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let state = match (self.left_ir, self.left_repair) {
             (1.., _) => "IR",
             (0, 1..) => "FO",
             (0, 0) => "SO",
         };
         let mode = Mode::with_feedback(self.two_way);
-        ContextState { cid, profile: self.profile, state, mode, sn: Some(shown_msn(self.profile, self.msn)) }
+        ContextState { cid, profile: self.profile, state, mode, sn: Some(msn_of(self.profile, self.msn)) }
     }
 }
 
@@ -125,7 +126,7 @@ impl Compressor<'_> {
     /// Compresses a packet by the highest profile that takes it; `None` if none does.
     fn rfc5225(
         &mut self,
-        packet: &Outgoing<'_, '_, '_>,
+        packet: &OutgoingPacket<'_, '_, '_>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let mut rtp = None;
@@ -155,7 +156,7 @@ impl Compressor<'_> {
                 Outbound { now: packet.now, headers: &candidate.headers, packet: packet.chain.packet() };
             let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
             let group = self.group;
-            let context = self.flows.context_mut::<Context>(cid)?;
+            let context = self.flows.context_mut::<V2SenderContext>(cid)?;
             context.caution.join(group);
             match context.compress(&outbound, room, cid, &self.config, out) {
                 Ok(compressed) => {
@@ -175,7 +176,7 @@ impl Compressor<'_> {
         if candidate.port().is_some_and(|port| self.config.rtp.has(port)) {
             return true;
         }
-        let known = self.find_rfc5225(candidate).and_then(|cid| self.flows.context::<Context>(cid));
+        let known = self.find_rfc5225(candidate).and_then(|cid| self.flows.context::<V2SenderContext>(cid));
         self.config.rtp.guesses() && known.is_some_and(|known| is_step(sn.wrapping_sub(known.msn as u16)))
     }
 
@@ -190,13 +191,13 @@ impl Compressor<'_> {
             return candidate;
         };
         let Some(cid) = self.find_rfc5225(&candidate) else { return candidate };
-        let Some(context) = self.flows.context_mut::<Context>(cid) else { return candidate };
+        let Some(context) = self.flows.context_mut::<V2SenderContext>(cid) else { return candidate };
         if context.guess.goes_on() && context.guess.look(rtp.proof()) { *rtp } else { candidate }
     }
 
     /// The context of a flow: often that of the packet before.
     fn find_rfc5225(&self, candidate: &Candidate) -> Option<Cid> {
-        let is_it = |cid: Cid, context: &Context| {
+        let is_it = |cid: Cid, context: &V2SenderContext| {
             context.profile == candidate.profile
                 && self
                     .shared
@@ -208,12 +209,12 @@ impl Compressor<'_> {
         if self.flows.context(newest).is_some_and(|context| is_it(newest, context)) {
             return Some(newest);
         }
-        self.flows.find::<Context>(self.flows.hash(candidate), is_it)
+        self.flows.find::<V2SenderContext>(self.flows.hash(candidate), is_it)
     }
 
     /// A context for a new flow; `None` if that goes by another profile.
     #[cold]
-    fn begin_rfc5225(&mut self, packet: &Outgoing<'_, '_, '_>, candidate: &Candidate) -> Option<Cid> {
+    fn begin_rfc5225(&mut self, packet: &OutgoingPacket<'_, '_, '_>, candidate: &Candidate) -> Option<Cid> {
         let (hash, pair) = (self.flows.hash(candidate), self.flows.pair(packet.chain.packet()));
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
             return None;
@@ -224,7 +225,7 @@ impl Compressor<'_> {
         let msn = self.next_random() as u32 & 0xFFFF;
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
-        let mut context = Context::new(candidate.profile, msn, packet.now, &self.config);
+        let mut context = V2SenderContext::new(candidate.profile, msn, packet.now, &self.config);
         context.guess.look(candidate.proof());
         let room = self.shared.v2_rooms.get_mut(cid.index())?;
         room.0 = super::state::State {
@@ -237,7 +238,7 @@ impl Compressor<'_> {
     }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::V2ReceiverContext {
     fn new(profile: ProfileId) -> Self {
         Self::new(profile)
     }
@@ -249,7 +250,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (header, cid) = (packet.header, packet.header.cid);
@@ -264,9 +265,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.v2_rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
@@ -275,16 +276,16 @@ impl ReceiverContext for decompress::Context {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
+        shared: &decompressor::SharedMemory<'_>,
         tell: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
         self.dissect(packet, &shared.v2_rooms.get(packet.cid.index())?.0, tell)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
-        let (profile, state, sn) = (self.profile, self.state.name(), Some(shown_msn(self.profile, self.msn)));
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+        let (profile, state, sn) = (self.profile, self.state.name(), Some(msn_of(self.profile, self.msn)));
         ContextState { cid, profile, state, mode: config.mode, sn }
     }
 
@@ -297,7 +298,7 @@ impl ReceiverContext for decompress::Context {
         _: Moment,
         _: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         // It may be sent again, ever more seldom, and the next ones would look the same.
         if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
@@ -315,11 +316,11 @@ impl ReceiverContext for decompress::Context {
     fn complete(&mut self, element: Feedback, _: Option<Format>, config: &DecompressorConfig) -> Feedback {
         // RFC 5225, section 6.6.9: zero, if there is no clock.
         let clock = self.is_timed.then_some(config.clock.unwrap_or(0));
-        Feedback { clock, ..element.with_msn(Form::Rfc5225, self.state, self.msn as u16) }
+        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.state, self.msn as u16) }
     }
 }
 
 /// An MSN in the bits that it has.
-const fn shown_msn(profile: ProfileId, msn: u32) -> u32 {
+const fn msn_of(profile: ProfileId, msn: u32) -> u32 {
     if matches!(profile, ProfileId::EspV2) { msn } else { msn & 0xFFFF }
 }

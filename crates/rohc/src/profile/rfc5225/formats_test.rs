@@ -7,7 +7,7 @@ use std::println;
 use std::string::String;
 use std::vec::Vec;
 
-use thinair_wire::coder::{Describer, Field, Step, Writer};
+use thinair_wire::coder::{Describer, FormatField, Step, Writer};
 
 use super::chains::{
     between_static, dynamic, ip_dynamic, ip_id_enc_dyn, ip_id_enc_irreg, ip_irregular, ip_static, list_csrc,
@@ -278,14 +278,14 @@ fn behavior_of(name: &str) -> Behavior {
 }
 
 /// Fields that our function for a block describes, with flags as each of some choices has them.
-fn ours(block: &str) -> Vec<Vec<Field>> {
+fn ours(block: &str) -> Vec<Vec<FormatField>> {
     let (method, name) = block.split_once('.').unwrap();
     let seen = |choices: u32, run: &dyn Fn(&mut Room) -> Step| {
         let mut describer = Describer::new(choices);
         run(&mut describer).ok();
         describer.fields().to_vec()
     };
-    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<Field>> {
+    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<FormatField>> {
         choices.iter().map(|choices| seen(*choices, run)).collect()
     };
     let behavior = behavior_of(name);
@@ -372,8 +372,8 @@ fn ours(block: &str) -> Vec<Vec<Field>> {
 fn chain_item(
     kind: Kind,
     name: &str,
-    each: &dyn Fn(&[u32], &dyn Fn(&mut Room) -> Step) -> Vec<Vec<Field>>,
-) -> Vec<Vec<Field>> {
+    each: &dyn Fn(&[u32], &dyn Fn(&mut Room) -> Step) -> Vec<Vec<FormatField>>,
+) -> Vec<Vec<FormatField>> {
     let mut octets = [0; 24];
     let (len, profile) = match kind {
         Kind::Ah => (24, ProfileId::UdpV2),

@@ -4,18 +4,18 @@
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 
-use super::compress::Context;
+use super::compress::V2SenderContext;
 use super::decompress;
 use super::encodings::Counter;
 use super::headers::{Kind, infer};
 use super::state::{State, coverage};
 use crate::arrival::Moment;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig, Outgoing};
+use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::decompressor::Verified;
 use crate::field::ip_id::Behavior;
-use crate::framing::Frame;
-use crate::packet::Header;
+use crate::framing::CidFrame;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
@@ -93,14 +93,14 @@ impl Compressor<'_> {
     #[inline]
     pub(super) fn compress_predicted(
         &mut self,
-        packet: &Outgoing<'_, '_, '_>,
+        packet: &OutgoingPacket<'_, '_, '_>,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let cid = self.flows.newest_in_use()?;
         let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
         let guesses = self.config.rtp.guesses();
         let group = self.group;
-        let context = self.flows.context_mut::<Context>(cid)?;
+        let context = self.flows.context_mut::<V2SenderContext>(cid)?;
         if !context.caution.is_in(group) {
             return None;
         }
@@ -110,11 +110,11 @@ impl Compressor<'_> {
     }
 }
 
-impl Context {
+impl V2SenderContext {
     #[inline(always)]
     fn compress_predicted(
         &mut self,
-        outgoing: &Outgoing<'_, '_, '_>,
+        outgoing: &OutgoingPacket<'_, '_, '_>,
         room: &mut State,
         guesses: bool,
         cid: Cid,
@@ -148,7 +148,7 @@ impl Context {
         if may_rise {
             return None;
         }
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let start = frame.len();
         let (mut predicted, mut end) = ([0; MOST], start + 1);
         let headers = predicted.get_mut(..len)?;
@@ -179,14 +179,14 @@ impl Context {
     }
 }
 
-impl decompress::Context {
+impl decompress::V2ReceiverContext {
     /// The packet that is next by its `pt_0_crc3`, in a context in which nothing is in doubt. `None`, and nothing has changed, if it is
     /// another one, or its CRC does not match.
     #[inline(always)]
     pub(super) fn next_in_line(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut State,
         out: &mut [u8],
     ) -> Option<Verified> {

@@ -3,7 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::chains::csrc_of;
-use super::compress::Context;
+use super::compress::V2SenderContext;
 use super::encodings::{Counter, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
@@ -43,7 +43,7 @@ fn bit(what: usize, has_changed: bool) -> u16 {
     u16::from(has_changed) << what
 }
 
-impl Context {
+impl V2SenderContext {
     /// What is due by count or by clock.
     pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
         let policy = self.policy(config);

@@ -35,7 +35,7 @@ pub(super) fn variable_length_32_enc<'p, C: Coder<'p>>(
     }
 }
 
-/// The shortest flag of [`variable_length_32_enc`] that says a value.
+/// Returns the shortest flag of [`variable_length_32_enc`] that can encode a value.
 pub(super) fn variable_length_32_flag(value: &Counter) -> u8 {
     if value.is_static() {
         0
@@ -67,7 +67,7 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
         _ => None,
     };
     if !C::READS {
-        // What is read stands for what the packet before had, which may have been several.
+        // / A value that is read stands for the flags of the previous packet, which may have been several.
         c.enforce(index.is_some())?;
     }
     let mut index = index.unwrap_or(0_u8);
@@ -95,7 +95,7 @@ pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mu
     value.low_bits(c, name, 29, 0x0400_0000)
 }
 
-/// The shortest form of [`ts_lsb`] that tells a value, by its place among them.
+/// Returns the shortest form of [`ts_lsb`] for a value, by its index.
 #[inline(always)]
 fn ts_form(value: &Counter) -> Option<u8> {
     if value.fits(7, MINUS_ONE) {
@@ -109,16 +109,16 @@ fn ts_form(value: &Counter) -> Option<u8> {
     }
 }
 
-/// Whether [`ts_lsb`] has a form for a value: the longest one tells all that the others do.
+/// True if [`ts_lsb`] has a form for a value: the longest one encodes all that the others do.
 #[inline]
 pub(super) fn ts_fits(value: &Counter) -> bool {
     value.fits(29, 0x0400_0000)
 }
 
-/// The offset of a field that always grows.
+/// Offset of a field that always grows.
 const MINUS_ONE: u32 = u32::MAX;
 
-/// `sack_pure_lsb(base)`: a sequence number as the distance from another one.
+/// `sack_pure_lsb(base)`: a sequence number, as its distance from another one.
 pub(super) fn sack_pure_lsb<'p, C: Coder<'p>>(
     c: &mut C,
     name: &'static str,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read, whichever of the last four values the other side holds.
+        /// A field is read as it was written, whichever of the last four values the other side holds.
         #[test]
         fn lsbs_are_read_from_every_candidate(
             first: u32,
