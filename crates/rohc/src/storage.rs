@@ -179,9 +179,9 @@ impl<'m> PoolMemory<'m> {
             #[cfg(feature = "coap")]
             templates: source.places(Template::EMPTY, templates_for(channel)),
             #[cfg(feature = "tcp")]
-            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel, &[ProfileId::Tcp])]),
+            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel, &[ProfileId::Tcp])),
             #[cfg(feature = "v2")]
-            v2_rooms: Slots::owned(vec![V2Room::EMPTY; rooms_for(channel, &V2Room::PROFILES)),
+            v2_rooms: source.places(V2Room::EMPTY, rooms_for(channel, &V2Room::PROFILES)),
             none: PhantomData,
         }
     }

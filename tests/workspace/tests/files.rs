@@ -38,7 +38,10 @@ fn unsafe_code_is_forbidden() {
     for (name, folder) in crates() {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let inherits = has_line(&manifest, "[lints]", "workspace = true");
-        assert!(inherits || UNSAFE.contains(&name.as_str()), "{name} does not take the lints of the workspace");
+        assert!(
+            inherits || UNSAFE.contains(&name.as_str()),
+            "{name} does not take the lints of the workspace"
+        );
     }
 }
 

@@ -35,9 +35,7 @@ const SHOWN: usize = 40;
 #[test]
 fn another_decompressor_gives_the_packets_back() {
     let Some(program) = std::env::var_os("THINAIR_PEER_DECOMPRESSOR") else {
-        println!(
-            "skipped: THINAIR_PEER_DECOMPRESSOR is not set (packets read by another decompressor)"
-        );
+        println!("skipped: THINAIR_PEER_DECOMPRESSOR is not set (packets read by another decompressor)");
         return;
     };
     let mut groups = groups();

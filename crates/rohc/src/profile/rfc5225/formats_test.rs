@@ -1,5 +1,5 @@
 //! The formats against the RFC: RFC 5225 has a formal notation, of which every COMPRESSED block is in [`BLOCKS`], with names, widths
-//! and offsets. Where `THINAIR_SHARED` has the RFC, the table is held against its text. Errata 1421 and 3185 change no octet of it, and
+//! and offsets. Where `THINAIR_VECTORS` has the RFC, the table is held against its text. Errata 1421 and 3185 change no octet of it, and
 //! erratum 2703 no block; erratum 3248 is where it is applied: [`is_of_erratum`].
 
 use std::collections::BTreeMap;
@@ -416,7 +416,7 @@ fn chain_item(
                 _ if matches!(kind, Kind::Udp | Kind::UdpLite) => transport_irregular(c, &mut state, item),
                 _ if matches!(kind, Kind::Ah | Kind::Gre) => {
                     let mut x = Fields::read(&state);
-                    with_number(c, kind, &mut octets.clone()[..len], &mut x, 0).map(|_| ())
+                    with_number(c, kind, &mut { octets }[..len], &mut x, 0).map(|_| ())
                 }
                 _ => Ok(()),
             }
@@ -529,8 +529,8 @@ fn lists_of_csrc_identifiers_are_those_of_the_figures() {
 
 #[test]
 fn the_table_is_that_of_the_rfc() {
-    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
-        println!("skipped, because THINAIR_SHARED is not set: the notation of RFC 5225");
+    let Some(shared) = std::env::var_os("THINAIR_VECTORS") else {
+        println!("skipped: THINAIR_VECTORS is not set (the notation of RFC 5225)");
         return;
     };
     let text = std::fs::read(std::path::Path::new(&shared).join("rfc/rfc5225.txt")).unwrap();
